@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,12 +47,14 @@ def import_files(
 ) -> None:
     """Import the files one after the other, each whole or not at all, and report on each; raises CommandError if a file
     was refused. `account` is the id, IBAN or name of the account of files that do not name theirs; without it, the
-    person is asked. Afterwards recurring payments are detected again. A dry run stores nothing."""
+    person is asked about those that the other files do not make clear. Afterwards recurring payments are detected
+    again. A dry run stores nothing."""
     choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
     refused, lane = 0, services.sync_engine.import_lane
-    for name in files:
+    waiting: list[str] = []
+    for name in chain(files, waiting):
         outcome = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run)
         try:
             keep = partial(_keep, services, report, user, target, outcome)
@@ -61,6 +64,9 @@ def import_files(
                 with lane.turn(user.id, size=size):
                     keep(choice, read())
             except AccountUnclear as unclear:
+                if name not in waiting and len(files) > 1:
+                    waiting.append(name)
+                    continue
                 # Outside the turn: no other import waits while a person thinks
                 chosen = _ask_for_account(unclear, name, report)
                 with lane.turn(user.id, size=size):

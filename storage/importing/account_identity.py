@@ -1,7 +1,7 @@
 """Which account of the user a source means: recognised by its ids, its IBAN, an alias, or its bookings."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import chain, count
 
@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from analytics.records import AccountRecord, InvalidRecord, TransactionRecord
+from analytics.records import AccountRecord, InvalidRecord, StatementRecord, TransactionRecord
 from storage.accounts import StoredAccount, every
 from storage.database import Session, put_row
 from storage.importing import contributions
@@ -96,10 +96,19 @@ def remember(teller: Teller, reported: AccountRecord, owner: Owner) -> None:
     )
 
 
-def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.DataFrame, batch_id: str) -> Owner:
+def anonymous_owner(
+    teller: Teller,
+    account: AccountRecord,
+    *,
+    bookings: pl.DataFrame,
+    stated: Sequence[StatementRecord],
+    batch_id: str,
+    told_with: Collection[str],
+) -> Owner:
     """The account for a file that names none: a new one for the first such file of its kind, else the one to which this
-    very batch was imported before, else the one that already has its bookings (spool.KEYS). Raises AccountUnclear if
-    that is no account, or more than one."""
+    very batch was imported before, else the one that came in one file with an account that is found for another
+    currency (`told_with`), else the one that already has its bookings (spool.KEYS) or of which the file's balances go
+    on. Raises AccountUnclear if that is no account, or more than one."""
     session, user_id = teller.session, teller.user.id
     natural = owner(teller, account)
     reported = session.rows(
@@ -111,7 +120,11 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
     candidates = [each for each in every(session, user_id) if each.id in ids]
     if not candidates:
         return natural
-    proven = again or {each.id for each in candidates if _holds(session, user_id, each.id, natural.source_id, bookings)}
+    proven = again or _in_one_file(session, user_id, [each.id for each in candidates], told_with)
+    if not proven:
+        proven = _with_balance(session, user_id, [each.id for each in candidates], stated, bookings["booking_date"])
+        held = (each.id for each in candidates if _holds(session, user_id, each.id, natural.source_id, bookings))
+        proven.update(held)
     if len(proven) != 1:
         raise AccountUnclear(candidates)
     return Owner(proven.pop(), natural.source_id, account)
@@ -151,14 +164,21 @@ def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[
     return found.pop() if len(found) == 1 else None
 
 
-def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
-    """The account that the user has chosen, by its id or as NEW_ACCOUNT. What the source names goes there from now on,
+def chosen_owner(teller: Teller, account: AccountRecord, choice: str, currencies: Collection[str]) -> Owner:
+    """The account that the user has chosen, by its id or as NEW_ACCOUNT; in another one of the file's `currencies` the
+    account that came in one file with the chosen one, or a new one. What the source names goes there from now on,
     unless that has an account already, or the source names none. Raises InvalidRecord where the currencies differ."""
     if choice == NEW_ACCOUNT:
         return _next_account(teller, account)
     natural = owner(teller, account)
     stored = every(teller.session, teller.user.id)
     currency = next(each.currency for each in stored if each.id == choice)
+    if currency != account.currency and currency in currencies:
+        others = [each.id for each in stored if each.currency == account.currency]
+        known = sorted(_in_one_file(teller.session, teller.user.id, others, [choice]))
+        if known:
+            return Owner(known[0], natural.source_id, account)
+        return _next_account(teller, account) if natural.account_id in others else natural
     if currency != account.currency:
         raise InvalidRecord(f"The file is in {account.currency}, the account in {currency}.")
     is_free = natural.account_id == natural.source_id and all(each.id != natural.source_id for each in stored)
@@ -203,6 +223,35 @@ def _german_number(key: str) -> str | None:
     code, _, number = key.partition("/")
     is_german = len(code) == BANK_CODE_DIGITS and len(number) <= ACCOUNT_DIGITS and (code + number).isdecimal()
     return code + number.zfill(ACCOUNT_DIGITS) if is_german and number else None
+
+
+def _in_one_file(session: Session, user_id: str, account_ids: Sequence[str], told_with: Collection[str]) -> set[str]:
+    """Those of the accounts that came in one file with an account of `told_with`."""
+    rows = session.rows(
+        "SELECT DISTINCT one.account_id FROM contributions AS one JOIN contributions AS other"
+        " ON other.user_id = one.user_id AND other.batch_id = one.batch_id WHERE one.user_id = $1"
+        " AND other.user_id = $1 AND one.account_id = ANY($2::TEXT[]) AND other.account_id = ANY($3::TEXT[])",
+        *(user_id, list(account_ids), list(told_with)),
+    )
+    return {row["account_id"] for row in rows}
+
+
+def _with_balance(
+    session: Session, user_id: str, account_ids: Sequence[str], stated: Sequence[StatementRecord], days: pl.Series
+) -> set[str]:
+    """Those of the accounts that have no booking between the first and the last of the `days`, and whose last balance
+    before is the file's opening one, or whose next one after is its closing one; zero proves nothing."""
+    rows = session.rows(
+        "SELECT account_id FROM statements AS one WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
+        " AND NOT EXISTS (SELECT 1 FROM transactions WHERE user_id = $1 AND account_id = one.account_id"
+        " AND booking_date > $3 AND booking_date < $4)"
+        " AND ((closing = $5 AND closing_date <= $3 AND NOT EXISTS (SELECT 1 FROM transactions WHERE user_id = $1"
+        " AND account_id = one.account_id AND booking_date > one.closing_date AND booking_date < $3))"
+        " OR (opening = $6 AND opening_date >= $4 AND NOT EXISTS (SELECT 1 FROM transactions WHERE user_id = $1"
+        " AND account_id = one.account_id AND booking_date < one.opening_date AND booking_date > $4)))",
+        *(user_id, list(account_ids), days.min(), days.max(), stated[0].opening or None, stated[-1].closing or None),
+    )
+    return {row["account_id"] for row in rows}
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:

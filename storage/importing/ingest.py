@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from itertools import chain
 
 import polars as pl
 from msgspec import Struct
@@ -17,6 +18,7 @@ from storage.importing import contributions, duplicate_flags, same_accounts, tra
 from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import (
     OWN_IDS_LOOKED_AT,
+    AccountUnclear,
     Owner,
     account_of_export,
     anonymous_owner,
@@ -122,6 +124,7 @@ class _Import:
         self.changes = [pl.DataFrame(schema=journal.CHANGES)]
         self.written: list[pl.DataFrame] = []
         self.rules: Sequence[Rule] = ()
+        self.currencies: Collection[str] = ()
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys;
@@ -137,10 +140,22 @@ class _Import:
         parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
         owners: dict[str, Owner] = {}
         unnamed: dict[tuple[str, str], Owner] = {}
-        if self.choice and len({(account.stable_key, account.currency) for account in by_account}) > 1:
+        named = {(account.stable_key, account.currency) for account in by_account}
+        self.currencies = {currency for _, currency in named}
+        is_one_in_each = len(named) == len(self.currencies) and all(account.is_anonymous for account in by_account)
+        if self.choice and len(named) > 1 and not is_one_in_each:
             raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
-        for account, reported in by_account.items():
-            whose = unnamed.get((account.stable_key, account.currency)) or self._owner(batch, account, reported)
+        unclear: list[AccountRecord] = []  # for one of them may be clear by another one
+        for account in chain(by_account, unclear):
+            reported = by_account[account]
+            try:
+                known = unnamed.get((account.stable_key, account.currency))
+                whose = known or self._owner(batch, account, reported, [each.account_id for each in unnamed.values()])
+            except AccountUnclear:
+                if account in unclear:
+                    raise
+                unclear.append(account)
+                continue
             if account.is_anonymous:  # the files of one container are about one account
                 unnamed[account.stable_key, account.currency] = whose
             self.bring(whose.account, whose.account_id)
@@ -189,11 +204,14 @@ class _Import:
         changed = derive_again(self.session, self.user.id, got)["id"]
         self.changes.append(journal.change_rows(changed, "modified"))
 
-    def _owner(self, batch: ReadBatch, account: AccountRecord, reported: Sequence[AccountStatement]) -> Owner:
+    def _owner(
+        self, batch: ReadBatch, account: AccountRecord, reported: Sequence[AccountStatement], told_with: Sequence[str]
+    ) -> Owner:
         """The account that the statements belong to: the chosen one, that of an imported export, the one known as this
-        account, or, for a file that names none, the kept or proven one. Raises AccountUnclear."""
+        account, or, for a file that names none, the kept or proven one (`told_with` as in `anonymous_owner`). Raises
+        AccountUnclear."""
         if self.choice:
-            return chosen_owner(self.teller, account, self.choice)
+            return chosen_owner(self.teller, account, self.choice, self.currencies)
         keys = batch.spool.keys(each.places for each in reported)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
         exported = account_of_export(self.teller, account, looked_at)
@@ -203,9 +221,15 @@ class _Import:
             return owner(self.teller, account)
         unnamed = self.teller.connection.settings.get("account") or account.kept_for
         if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
-            return chosen_owner(self.teller, account, known)
-        batch_id = _part_of(batch, account.part)
-        return anonymous_owner(self.teller, account, bookings=keys.filter("is_booked"), batch_id=batch_id)
+            return chosen_owner(self.teller, account, known, self.currencies)
+        return anonymous_owner(
+            self.teller,
+            account,
+            bookings=keys.filter("is_booked"),
+            stated=[each.statement for each in reported],
+            batch_id=_part_of(batch, account.part),
+            told_with=told_with,
+        )
 
     def bring(self, account: AccountRecord, id_: str) -> None:
         """Add the account, or fill in its missing properties."""
