@@ -1,13 +1,15 @@
 """The lines of a text file, decoded one by one in bounded memory, whatever its encoding and line ends."""
 
 import codecs
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import LINE_CHARACTERS_MAX
 
 _CHUNK_BYTES = 1 << 16
+_WITHOUT_WIDTH = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class Lines:
@@ -42,6 +44,11 @@ def decode_line(raw: bytes, encoding: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode(encoding, "replace")
+
+
+def visible(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without marks that have no width, such as U+200E, which some programs put around each amount."""
+    return (line if line.isascii() else _WITHOUT_WIDTH.sub("", line) for line in lines)
 
 
 def utf16_codec(head: bytes) -> str | None:

@@ -4,9 +4,10 @@ import re
 import unicodedata
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
+import pycountry
 import schwifty
 
 from connectors.limits import AMOUNT_DIGITS_MAX, KEY_CHARACTERS_MAX, NAME_CHARACTERS_MAX, PURPOSE_CHARACTERS_MAX
@@ -29,6 +30,8 @@ _BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
 _NONZERO = re.compile("[1-9]")
 _PLAIN_AMOUNT = {mark: re.compile(f"-?[0-9]{{1,11}}(?:[{mark}][0-9]{{1,4}})?") for mark in ".,"}
 _DIGITS = re.compile(r"[0-9]*")
+_NOISY = re.compile(r"[+-]?[0-9]{1,11}\.[0-9]{8,20}")
+_NOISE_DIGITS_MIN = 8  # behind the point: no bank writes as many, but programs that compute in binary do
 _CURRENCY_CODE = re.compile("(?!XXX)[A-Z]{3}")  # XXX: no currency (ISO 4217)
 
 # Countries whose accounts are not in euro unless the bank says so (ISO 3166 -> ISO 4217).
@@ -38,6 +41,14 @@ _CURRENCIES = {
     "GE": "GEL", "KZ": "KZT", "IL": "ILS", "AE": "AED", "SA": "SAR", "QA": "QAR", "KW": "KWD", "BH": "BHD", "JO": "JOD",
     "EG": "EGP", "TN": "TND", "PK": "PKR", "BR": "BRL", "BY": "BYN", "AZ": "AZN",
 }  # fmt: skip
+_FORMER_CURRENCIES = {
+    "AFA", "ANG", "AOR", "ATS", "AZM", "BEF", "BGN", "BYB", "BYR", "CSD", "CUC", "CYP", "DEM", "EEK",
+    "ESP", "FIM", "FRF", "GHC", "GRD", "HRK", "IEP", "ITL", "LTL", "LUF", "LVL", "MGF", "MRO", "MTL",
+    "MZM", "NLG", "PTE", "ROL", "SDD", "SIT", "SKK", "SLL", "SRG", "STD", "TMM", "TRL", "VEB", "VEF",
+    "YUM", "ZMK", "ZWD", "ZWL", "ZWR",
+}  # fmt: skip  # since 1999: ISO 4217 list three
+_NO_CURRENCIES = frozenset({"XXX", "XTS", "CHE", "CHW"})  # CHE is rather Switzerland than the WIR
+_SUCCESSORS = {"BRC": "BRL", "RUR": "RUB"}  # codes of the eighties and nineties that banks still write
 CURRENCY_UNSTATED = "EUR"  # the home currency of decision 19, for a source that names none
 
 
@@ -45,6 +56,20 @@ def is_currency(said: object) -> bool:
     """Whether a value has the form of a currency code: three capital letters, but not XXX, the code for no currency
     (ISO 4217)."""
     return isinstance(said, str) and _CURRENCY_CODE.fullmatch(said) is not None
+
+
+@cache
+def _currencies() -> frozenset[str]:
+    listed = frozenset(each.alpha_3 for each in pycountry.currencies)
+    return (listed | _FORMER_CURRENCIES) - _NO_CURRENCIES
+
+
+def currency_code(text: str) -> str | None:
+    """The code of ISO 4217 that a text is, in capitals, also one that was replaced since 1999; None for anything else,
+    such as a country."""
+    code = text.strip().upper()
+    code = _SUCCESSORS.get(code, code)
+    return code if len(code) == 3 and code in _currencies() else None
 
 
 def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None:
@@ -107,6 +132,8 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
         sign, compact = compact[0], compact[1:].lstrip()
     whole, mark, fraction = compact.partition(decimal_mark)
     fraction = fraction[:2] + fraction[2:].rstrip("0")  # some programs write six decimals
+    if len(fraction) >= _NOISE_DIGITS_MIN and fraction.isascii() and fraction.isdigit():
+        return _without_noise(f"{sign}{_ungroup(whole, '.' if decimal_mark == ',' else ',') or '0'}.{fraction}")
     if not whole.isascii() or not whole.isdigit():
         whole = _ungroup(whole, "." if decimal_mark == "," else ",")
     if not _is_number(whole, fraction) or (not mark and not whole):
@@ -122,6 +149,17 @@ def _ungroup(whole: str, thousands_mark: str) -> str:
         if groups and 1 <= len(first) <= 3 and all(len(group) == 3 for group in groups):
             return "".join((first, *groups))
     return whole
+
+
+def _without_noise(text: str) -> Decimal:
+    """The amount that a binary number stands for: 19.989999999999998 is 19.99. Raises `ValueError` for any other."""
+    if not _NOISY.fullmatch(text):
+        raise ValueError("not an amount")
+    amount = Decimal(text)
+    rounded = amount.quantize(Decimal("0.001")).normalize()
+    if abs(amount - rounded) > Decimal("1e-7"):
+        raise ValueError("an amount of too many digits")
+    return rounded.quantize(Decimal("0.01")) if rounded == rounded.quantize(Decimal("0.01")) else rounded
 
 
 def _is_number(whole: str, fraction: str) -> bool:

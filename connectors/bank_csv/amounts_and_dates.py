@@ -8,20 +8,22 @@ from decimal import Decimal
 from functools import lru_cache
 
 from analytics.letters import plain
+from connectors.bank_csv.currencies import currencies_called, one_currency
 from connectors.bank_csv.profile import Mark
-from connectors.bank_csv.vocabulary import MONTHS
+from connectors.bank_csv.vocabulary import MONTHS, WEEKDAYS
 from connectors.text import day_or_month_end, parse_amount
 
 _PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")
-_NUMBER = re.compile(r"([^0-9.,]{0,12}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?)([^0-9]{0,12})")
-_SIGNS = r"[-+−–()\s\u00a0*]*"
-_AFFIX = re.compile(rf"{_SIGNS}(?:(?:[A-Z]{{3}}|[$€£¥₹]|zł|Kč|kr|Ft|Fr|Rs|[SHDC]|DR|CR){_SIGNS}){{0,2}}")
-_SIDE = re.compile(r"[A-Z]{1,2}(?![A-Za-z])")
+_NUMBER = re.compile(r"([^0-9]{0,16}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?)([^0-9]{0,16})")
+_WHOLE = re.compile(r"(?<=[0-9])[.,][-–—]{1,2}(?![0-9])")  # "12.–" is twelve francs, "12,-" twelve kroner
+_SIGNS = re.compile(r"[-+−–()\s\u00a0*]+")
+_SIDES = {"S": -1, "D": -1, "DR": -1, "DR.": -1, "H": 1, "C": 1, "CR": 1, "CR.": 1}
+_LAKHS = re.compile(r"^[0-9]{1,2}(?:,[0-9]{2}){1,4},[0-9]{3}(?=\.|$)")  # as in India: 1,25,000.00
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")  # or a figure with three decimals
 _NO_FIGURE = re.compile(r"[^0-9.,]")
-_CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
-_SYMBOLS = {"€": "EUR", "£": "GBP", "zł": "PLN", "Kč": "CZK", "₹": "INR"}  # "$" and "kr" name several currencies
+_FORM = re.compile("[A-Z]{3}")
 
+_BLANK_IN_DATE = re.compile(r"(?<=[0-9])\.[ \u00a0]{1,3}(?=[0-9]{1,4}(?![0-9:]))")  # "2026. 03. 02."
 _TOKEN = re.compile(r"YYYY|YY|MMM|MM|DD|\s+|.")
 _TIME = r"(?:\.?[\sT,/-]+\(?\d{1,2}[:.]\d{2}.*|T.*|\.)?"  # what may follow a date: a time of day, never used
 FORMATS = (
@@ -32,7 +34,8 @@ FORMATS = (
 
 
 def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
-    """The signed amount, and the currency written beside it, None for none. Raises `ValueError` when it cannot be read.
+    """The signed amount, and the currency written beside it, None for none or one that is not clear ("$"). Raises
+    `ValueError` when it cannot be read.
 
     The sign may come first or last, as brackets, or as S/H, D/C, DR/CR. A single mark other than `mark` counts as the
     decimal mark unless it can group thousands (1.450, not 5000.001): some banks mix both in one file (DKB).
@@ -40,35 +43,80 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
     text = text.strip()
     if _PLAIN.fullmatch(text) and (mark in text or ("." not in text and "," not in text)):
         return Decimal(text.replace(",", ".")), None
-    match = _NUMBER.fullmatch(text)
-    if match is None or not _AFFIX.fullmatch(match[1]) or not _AFFIX.fullmatch(match[3]):
-        raise ValueError("not an amount")
-    before, number, after = match.groups()
+    before, number, after = _parts(text)
     if sum(sign in "-−–" for sign in before + after) > 1:
         raise ValueError("two signs")
+    sides, units = _sides_and_units(text)
+    if len(sides) > 1 or len(units) > 2 or not all(_FORM.fullmatch(each) or currencies_called(each) for each in units):
+        raise ValueError("not an amount")
     other: Mark = "," if mark == "." else "."
     if mark not in number and number.count(other) == 1:
         before_mark, after_mark = number.split(other)
         if len(after_mark) != 3 or len(before_mark) > 3:
             mark = other
-    amount = parse_amount(number, mark)
-    words = set(_SIDE.findall(after)) if after else set()
-    is_negative = any(sign in before + after for sign in "-−–(") or bool(words & {"S", "D", "DR"})
-    return (-amount if is_negative else amount), currency_in(before + after)
+    amount = parse_amount(_LAKHS.sub(lambda match: match[0].replace(",", ""), number), mark)
+    is_negative = any(sign in before + after for sign in "-−–(") or -1 in sides
+    code = next((code for each in units if (code := one_currency(each) or (_FORM.fullmatch(each) and each))), None)
+    return (-amount if is_negative else amount), code
 
 
-def currency_in(text: str) -> str | None:
-    """The ISO code, or the code of an unambiguous symbol, of the currency in a text; None where there is none."""
-    if match := _CODE.search(text):
-        return match[0]
-    return next((code for symbol, code in _SYMBOLS.items() if symbol in text), None)
+def _sides_and_units(text: str) -> tuple[list[int], list[str]]:
+    """What stands beside the figure of an amount: -1 or 1 for each word that says whose side it is on (S/H, D/C,
+    Dr/Cr), and the other words, which name its currency. Raises ValueError where there is no figure."""
+    before, _, after = _parts(text.strip())
+    words = [word for each in (before, after) for word in _SIGNS.split(each) if word]
+    sides = [_SIDES[word.upper()] for word in words if word.upper() in _SIDES]
+    return sides, [word for word in words if word.upper() not in _SIDES]
+
+
+def sides_beside(text: str) -> bool:
+    """Whether a word beside an amount says whose side it is on."""
+    with suppress(ValueError):
+        return bool(_sides_and_units(text)[0])
+    return False
+
+
+def currencies_beside(text: str) -> frozenset[str]:
+    """The currencies that the word beside an amount may mean; none where there is none, or no amount."""
+    with suppress(ValueError):
+        return next((called for each in _sides_and_units(text)[1] if (called := currencies_called(each))), frozenset())
+    return frozenset()
+
+
+def has_odd_unit(text: str) -> bool:
+    """Whether a word beside an amount is no currency."""
+    with suppress(ValueError):
+        return not all(map(currencies_called, _sides_and_units(text)[1]))
+    return False
+
+
+def currency_beside(text: str) -> str | None:
+    """The currency beside an amount; None where there is none, or several may be meant."""
+    called = currencies_beside(text)
+    return next(iter(called)) if len(called) == 1 else None
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """What stands before a figure, the figure, and what stands behind it. Raises ValueError."""
+    match = _NUMBER.fullmatch(_WHOLE.sub("", text))
+    if match is None:
+        raise ValueError("not an amount")
+    before, number, after = match.groups()
+    if number[0] == "." and before[-1:].isalpha():
+        before, number = before + ".", number[1:]  # Rs.500
+    return before, number, after
+
+
+def figure(text: str) -> str:
+    """The digits of an amount with the marks between them."""
+    return _NO_FIGURE.sub("", _WHOLE.sub("", text)).strip(".,")
 
 
 def decimal_mark(samples: Iterable[str]) -> Mark | None:
     """The decimal mark of these amounts; None where they leave it open. Raises `ValueError` where they disagree."""
     marks: set[Mark] = set()
     for sample in samples:
-        number = _NO_FIGURE.sub("", sample).strip(".,")
+        number = figure(sample)
         comma, point = number.rfind(","), number.rfind(".")
         if comma < 0 and point < 0:
             continue
@@ -92,13 +140,26 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
 
     @lru_cache(maxsize=65536)
     def read(text: str) -> date:
-        stripped = text.strip()
-        for pattern in patterns:
-            if match := pattern.fullmatch(stripped):
-                return _day(match)
+        stripped = _BLANK_IN_DATE.sub(".", text.strip())
+        for written in (stripped, without_weekday(stripped)):
+            for pattern in patterns:
+                if match := pattern.fullmatch(written):
+                    return _day(match)
         raise ValueError("not a date of this format")
 
     return read
+
+
+def without_weekday(text: str) -> str:
+    """The text without a day of the week as its first or last word."""
+    first, _, rest = text.partition(" ")
+    before, _, last = text.rpartition(" ")
+    return rest.lstrip() if _is_weekday(first) else before.rstrip(" ,") if _is_weekday(last) else text
+
+
+def _is_weekday(word: str) -> bool:
+    letters = plain(word.strip("().,"))
+    return letters.isalpha() and (letters in WEEKDAYS or letters[:3] in WEEKDAYS)
 
 
 _reader_of = lru_cache(maxsize=100)(date_reader)

@@ -8,12 +8,13 @@ from decimal import Decimal
 from msgspec import Struct
 
 from analytics.records import AccountKind
-from connectors.bank_csv.amounts_and_dates import FORMATS, currency_in, date_reader, read_amount
+from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader, read_amount
 from connectors.bank_csv.cell_kinds import kinds
+from connectors.bank_csv.currencies import currency_in
 from connectors.bank_csv.profile import Mark, comparable
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, label_kind
 from connectors.card_numbers import hidden_card_number
-from connectors.text import clean, compact_iban
+from connectors.text import clean, compact_iban, currency_code
 
 _IBAN = re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30}\b")
 _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -113,8 +114,8 @@ class Metadata(Struct):
                 except ValueError:
                     continue  # a label may be beside anything; only a readable balance counts
                 self.currency = self.currency or currency
-            elif "currency" in kinds(value):
-                self.currency = self.currency or value.strip()
+            else:
+                self.currency = self.currency or currency_code(value)
         if amount is None:
             return
         if kind == "opening":

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Sequence
 
+from connectors.bank_csv.amounts_and_dates import read_amount, without_weekday
+
 _DATE = re.compile(
-    r"(?:[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})|[0-9]{4}[./ -][0-9]{1,2}[./ -][0-9]{1,2}\.?|"
+    r"(?:[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})|[0-9]{1,2}\. [0-9]{1,2}\. [0-9]{2,4}|"
+    r"[0-9]{4}(?:[./-]|\. | )[0-9]{1,2}(?:[./-]|\. | )[0-9]{1,2}\.?|"
     r"(?:19|20)[0-9]{6}|[0-9]{1,2}\.?[ /-][^\W\d_]{3,9}\.?[ /-][0-9]{2,4}|[^\W\d_]{3,9}\.? [0-9]{1,2},? [0-9]{4})"
     r"(?:(?:[ ,]+|T)[0-9]{1,2}:.*)?"
 )
@@ -12,6 +15,7 @@ _AMOUNT = re.compile(
     r"(?:[^\W\d_]{3} )?[+−-]?\(?[$€£]?\s*[+−-]?[0-9]{1,3}(?:[.,'’ \u00a0]?[0-9]{3})*(?:[.,][0-9]{1,5})?\)?[-+]?\s*"
     r"(?:[$€£]|zł|Kč|kr|[A-Z]{3})?"
 )
+_AMOUNT_CHARACTERS_MAX = 50
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9 ]{11,40}")
 _MARK = re.compile(r"[A-Za-z]{1,8}|[*+-]|[A-Z]{1,2}\.?")
@@ -22,11 +26,11 @@ def kinds(cell: str) -> set[str]:
     amount or nothing), "currency", "iban", "digits", "mark" (a short word or sign)."""
     text = cell.strip()
     fitting = {"any", "blank" if not text else "text"}
-    if _DATE.fullmatch(text):
+    if _DATE.fullmatch(text) or _DATE.fullmatch(without_weekday(text)):
         fitting.add("date")
     if not text:
         fitting.add("figure")
-    elif any(character.isdigit() for character in text) and _AMOUNT.fullmatch(text):
+    elif any(character.isdigit() for character in text) and (_AMOUNT.fullmatch(text) or _is_amount(text)):
         fitting |= {"amount", "figure"}
     if _CURRENCY.fullmatch(text):
         fitting.add("currency")
@@ -37,6 +41,14 @@ def kinds(cell: str) -> set[str]:
     if _MARK.fullmatch(text):
         fitting.add("mark")
     return fitting
+
+
+def _is_amount(text: str) -> bool:
+    """Whether a cell is an amount with a unit beside it, a sign of its own, or the digits of a program's noise."""
+    try:
+        return len(text) <= _AMOUNT_CHARACTERS_MAX and bool(read_amount(text, "."))
+    except ValueError:
+        return False
 
 
 def fits(row: Sequence[str], shape: Sequence[str]) -> bool:

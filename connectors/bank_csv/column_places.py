@@ -1,7 +1,10 @@
 """The places of the columns that a profile names in a table, and the repair of rows that do not fit."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from connectors.bank_csv.profile import comparable
 
 _SHIFT_MAX = 3  # cells by which a row may differ from its header
 
@@ -37,6 +40,22 @@ def place_of(text: str, names: Sequence[str]) -> int | None:
     places = [index for index, other in enumerate(names) if other == name]
     wanted = int(ordinal) if ordinal.isdigit() else 1
     return places[wanted - 1] if wanted <= len(places) else None
+
+
+def references(header: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each column as a profile calls it, and its name as written: "name#2" is the second one of that name."""
+    seen = Counter[str]()
+    for cell in header:
+        name = comparable(cell)
+        seen[name] += 1
+        yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), cell
+
+
+def cells_of(places_of: Sequence[str], header: Sequence[str], data: Sequence[Sequence[str]]) -> list[str]:
+    """The filled cells of these columns in some rows, as written."""
+    names = [comparable(cell) for cell in header]
+    places = [place for each in places_of if (place := place_of(each, names)) is not None]
+    return [row[place] for place in places for row in data if place < len(row) and row[place].strip()]
 
 
 def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:

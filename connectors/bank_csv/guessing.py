@@ -1,23 +1,22 @@
 """Guessing of an unknown layout, as the last resort: columns known by words or content, only without doubt."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import get_args
 
 from analytics.minor_digits import minor_digits
 from connectors.bank_csv.amounts_and_dates import (
     FORMATS,
-    currency_in,
     date_formats,
     decimal_mark,
+    figure,
     fitting_formats,
     read_amount,
 )
-from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking, kinds
-from connectors.bank_csv.column_places import place_of
+from connectors.bank_csv.column_places import cells_of, references
+from connectors.bank_csv.guessed_currency import is_mixed, settle_currency, take_foreign_currency
 from connectors.bank_csv.profile import JOINED, Mark, Profile, comparable
 from connectors.bank_csv.vocabulary import (
     CREDIT_WORDS,
@@ -26,16 +25,14 @@ from connectors.bank_csv.vocabulary import (
     SKIP_WORDS,
     column_currency,
     column_field,
-    label_kind,
 )
-from connectors.bank_csv.whose_account import whose_account
+from connectors.bank_csv.whose_account import settle_accounts
 from connectors.connector import UnsupportedFile
-from connectors.text import clean
+from connectors.text import currency_code
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
-_NO_DIGIT = re.compile("[^0-9]")
 _CODE = re.compile(r"\b[A-Z]{3}\b")
 _AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
 _OWN = re.compile("account|konto|rachunk|uctu|local|billing|booking|buchung|posted|settlement")  # its currency
@@ -43,7 +40,12 @@ _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
 class Undecided(UnsupportedFile):
-    """A column may mean two things that make a difference to money, so no other way to read the table is tried."""
+    """Something that makes a difference to money may mean two things, so no other way to read the table is tried;
+    `profile` is what was guessed of the rest."""
+
+    def __init__(self, message: str, profile: Profile) -> None:
+        super().__init__(message)
+        self.profile = profile
 
 
 def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
@@ -62,17 +64,18 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         fields.pop("credit", None)
     elif not ("debit" in fields and "credit" in fields):
         raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the amount. {_HINT}")
-    home = _take_foreign_currency(fields, header, data)
-    _settle_accounts(fields, header, data, preamble)
+    home, doubts = take_foreign_currency(fields, header, data)
+    stated, open_currency = settle_currency(fields, header, data, preamble)
+    doubts += [*open_currency, *settle_accounts(fields, header, data, preamble)]
     debit_words, credit_words = _indicator(fields, header, data)
     amounts = [
         cell
         for field in ("amount", "debit", "credit")
-        for cell in _cells(fields.get(field, ()), header, data)
+        for cell in cells_of(fields.get(field, ()), header, data)
         if "amount" in kinds(cell)
     ]
     mark = _mark(amounts, _codes([*preamble, header, amounts], data), delimiter)
-    dates = [cell for cell in _cells(fields["date"], header, data) if any(character.isdigit() for character in cell)]
+    dates = [cell for cell in cells_of(fields["date"], header, data) if any(character.isdigit() for character in cell)]
     formats = _formats([cell for cell in dates if "date" in kinds(cell)])
     if dates and not formats:
         raise UnsupportedFile(f"The CSV layout is unknown: the dates have no known format. {_HINT}")
@@ -82,13 +85,15 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         header=tuple((comparable(name),) for name in header if name.strip()),
         date=tuple(formats or ("YYYY-MM-DD",)),
         decimal=mark,
-        currency=_currency(header, preamble) or home,
+        currency=stated or home,
         debit_words=debit_words,
         credit_words=credit_words,
         pending={fields["status"][0]: tuple(PENDING_WORDS)} if "status" in fields else {},
         skip={fields["status"][0]: tuple(SKIP_WORDS)} if "status" in fields else {},
-        is_account_per_currency="currency" in fields and "account" not in fields and _is_mixed(fields, header, data),
+        is_account_per_currency="currency" in fields and "account" not in fields and is_mixed(fields, header, data),
     )
+    if doubts:
+        raise Undecided(f"The CSV layout is unknown: {doubts[0]}. {_HINT}", profile)
     return profile, f'its words name {", ".join(sorted(fields))}; dates are {profile.date[0]}, decimals "{mark}"'
 
 
@@ -130,14 +135,14 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     texts: list[str] = []
     debit_words: tuple[str, ...] = ()
     credit_words: tuple[str, ...] = ()
-    for index, each in enumerate(all_kinds):
+    for index in range(width):
         words = {comparable(cell) for cell in columns[index]}
         if index in dates or index in amounts:
             continue
         if words <= DEBIT_WORDS | CREDIT_WORDS and words & DEBIT_WORDS and "indicator" not in fields:
             fields["indicator"] = (f"@{index + 1}",)
             debit_words, credit_words = tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS))
-        elif "currency" in each and len(set(columns[index])) == 1 and "currency" not in fields:
+        elif len(words) == 1 and currency_code(columns[index][0]) and "currency" not in fields:
             fields["currency"] = (f"@{index + 1}",)
         elif any(character.isalpha() for cell in columns[index] for character in cell):
             texts.append(f"@{index + 1}")
@@ -161,7 +166,7 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     without, which becomes the original amount if no column is that; so do currencies beside an original amount."""
     fields: dict[str, tuple[str, ...]] = {}
     named: dict[tuple[str, bool], str] = {}  # of a field the first column whose name says whose currency it has
-    for reference, cell in _references(header):
+    for reference, cell in references(header):
         name, field = comparable(cell), column_field(cell)
         if field is None:
             continue
@@ -179,73 +184,6 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     return fields
 
 
-def _references(header: Row) -> Iterator[tuple[str, str]]:
-    """Each column as a profile calls it, and its name as written: "name#2" is the second one of that name."""
-    seen = Counter[str]()
-    for cell in header:
-        name = comparable(cell)
-        seen[name] += 1
-        yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), cell
-
-
-def _settle_accounts(
-    fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row], preamble: Sequence[Row]
-) -> None:
-    """Keep in `fields` as the account of the file what can be nobody else's, and as the counterpart's what is theirs.
-    An account above the table wins over any column. Raises Undecided for a column that may name accounts of either."""
-    above = Metadata()
-    for row in preamble:
-        above.take(row, ".")
-    is_named_above = bool(above.iban or above.account)
-    names = [comparable(cell) for cell in header]
-    accounts = [(each, cell) for each, cell in _references(header) if column_field(cell) in ("account", "account_name")]
-    for field in ("account", "account_name"):
-        fields.pop(field, None)
-    for reference, cell in accounts:
-        whose = whose_account(reference, fields, names, data)
-        field = column_field(cell) or ""
-        if whose == "unclear":
-            raise Undecided(
-                f'The CSV layout is unknown: the column "{clean(cell)}" may name your accounts or those of others.'
-                f" {_HINT}"
-            )
-        if whose == "own" and not is_named_above:
-            fields.setdefault(field, (reference,))
-        elif whose == "theirs" and field == "account":
-            fields.setdefault("counterpart_iban", (reference,))
-        elif whose == "theirs":
-            fields.setdefault("name", (reference,))
-
-
-def _take_foreign_currency(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> str | None:
-    """Make a column of currencies that of the original amounts in `fields`, where the name of the booked amounts has a
-    currency, or where it follows them and rows that were not converted are in one currency at most; returns that.
-    Raises UnsupportedFile where they are in several and others were converted."""
-    names = [comparable(cell) for cell in header]
-    places = {name: place for name in fields if (place := place_of(fields[name][0], names)) is not None}
-    booked = [places[each] for each in ("amount", "debit", "credit") if each in places]
-    original, currency = places.get("original_amount"), places.get("currency")
-    if not booked or original is None or currency is None or "original_currency" in fields:
-        return None
-    home, is_any_converted = set[str](), False
-    for row in data:
-        cells = dict(enumerate(row))
-        amounts = {_NO_DIGIT.sub("", cells.get(place, "")) for place in booked}
-        told = _NO_DIGIT.sub("", cells.get(original, ""))
-        if told.strip("0") and told not in amounts:
-            is_any_converted = True
-        elif any(each.strip("0") for each in amounts):
-            home.add(cells.get(currency, "").strip().upper())
-    home.discard("")
-    if column_currency(header[booked[0]]) is None:
-        if currency != original + 1 or (len(home) > 1 and not is_any_converted):
-            return None
-        if len(home) > 1:
-            raise UnsupportedFile(f"The CSV layout is unknown: the currency of the amounts cannot be told. {_HINT}")
-    fields["original_currency"] = fields.pop("currency")
-    return home.pop() if len(home) == 1 else None
-
-
 def _indicator(
     fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -254,7 +192,7 @@ def _indicator(
     `fields`."""
     if "indicator" not in fields and not _has_sign_words(fields, header, data):
         return (), ()
-    words = {comparable(cell) for cell in _cells(fields["indicator"], header, data)}
+    words = {comparable(cell) for cell in cells_of(fields["indicator"], header, data)}
     if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
         return tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS)) or ("credit",)
     fields.setdefault("bank_text", fields["indicator"])
@@ -265,22 +203,16 @@ def _indicator(
 def _has_sign_words(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
     """Whether amounts without signs are beside a column of words such as "spent" and "received"; that column then
     becomes the indicator in `fields`, whatever its name."""
-    amounts = _cells(fields.get("amount", ()), header, data)
+    amounts = cells_of(fields.get("amount", ()), header, data)
     if not amounts or any(mark in cell for cell in amounts for mark in "+-−–("):
         return False
     for cell in header:
         name = comparable(cell)
-        words = {comparable(word) for word in _cells((name,), header, data)}
+        words = {comparable(word) for word in cells_of((name,), header, data)}
         if words & DEBIT_WORDS - _FLAGS and words <= (DEBIT_WORDS | CREDIT_WORDS) - _FLAGS:
             fields["indicator"] = (name,)
             return True
     return False
-
-
-def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
-    names = [comparable(cell) for cell in header]
-    places = [place for each in references if (place := place_of(each, names)) is not None]
-    return [row[place] for place in places for row in data if place < len(row) and row[place].strip()]
 
 
 def _codes(lines: Sequence[Row], data: Sequence[Row]) -> set[str]:
@@ -302,7 +234,7 @@ def _mark(amounts: Sequence[str], codes: Collection[str], delimiter: str | None 
     if mark is not None:
         return mark
     usual: Mark = "," if delimiter == ";" else "."
-    marks: list[Mark] = [each for each in get_args(Mark) if any(each in cell.strip(".,") for cell in amounts)]
+    marks: list[Mark] = [each for each in get_args(Mark) if any(each in figure(cell) for cell in amounts)]
     if any(minor_digits(code) == 3 for code in codes):
         return marks[0] if len(marks) == 1 else usual
     if usual in marks or (marks and delimiter is None):
@@ -323,20 +255,6 @@ def _formats(dates: Sequence[str]) -> list[str]:
         raise UnsupportedFile(
             f"The CSV layout is unknown: day and month of the dates cannot be told apart. {_HINT}"
         ) from None
-
-
-def _currency(header: Row, preamble: Sequence[Row]) -> str | None:
-    for cell in header:
-        if column_field(cell) in ("amount", "debit", "credit", "balance") and (code := column_currency(cell)):
-            return code
-    for row in preamble:
-        if len(row) > 1 and label_kind(row[0]) == "currency":
-            return currency_in(row[1])
-    return None
-
-
-def _is_mixed(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
-    return len({cell.strip().upper() for cell in _cells(fields["currency"], header, data)}) > 1
 
 
 def _is_amount_at_times(cells: Sequence[str]) -> bool:

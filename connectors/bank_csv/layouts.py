@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from connectors.bank_csv.amounts_and_dates import currency_in
+from connectors.bank_csv.amounts_and_dates import currency_beside, sides_beside
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking, kinds
 from connectors.bank_csv.guessing import is_balance
@@ -190,7 +190,7 @@ def _sign(file: RecognisedFile, reader: RowReader, *, is_signed: bool) -> Sign:
     if "amount" not in reader.places and {"debit", "credit"} & set(reader.places):
         return "columns"
     rows = [(reader.cell(row, "amount").strip(), reader.cell(row, "balance").strip()) for row in file.sample]
-    if is_signed or any("+" in amount for amount, _ in rows):
+    if is_signed or any("+" in amount or sides_beside(amount) for amount, _ in rows):
         return "written"
     if file.profile.name != "generic":
         return "stated"
@@ -203,7 +203,7 @@ def _currency_source(file: RecognisedFile, reader: RowReader, above: Metadata) -
     is_known = file.profile.currency is not None
     cells = [reader.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
     sources: tuple[tuple[bool, CurrencySource], ...] = (
-        (any(currency_in(cell) for cell in cells), "amounts"),
+        (any(map(currency_beside, cells)), "amounts"),
         ("currency" in reader.places, "column"),
         (reader.unit is not None, "header"),
         (above.currency is not None or (is_known and file.profile.name == "generic"), "file"),

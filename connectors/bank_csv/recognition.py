@@ -17,7 +17,7 @@ from connectors.bank_csv.vocabulary import column_field
 from connectors.bank_csv.whose_account import whose_account
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX
-from connectors.lines import Lines, utf16_codec
+from connectors.lines import Lines, utf16_codec, visible
 
 HEADER_ROWS_MAX = 120  # bunq and mBank write some forty lines before the table
 _DELIMITERS = (";", ",", "\t", "|")
@@ -149,7 +149,7 @@ def _rows(head: bytes, encoding: str, delimiter: str) -> list[tuple[str, ...]]:
     """The rows of the head; an oversized field or line and what follows are left to the reader, which refuses them."""
     rows: list[tuple[str, ...]] = []
     try:
-        for row in csv.reader(Lines(BytesIO(head), encoding=encoding), delimiter=delimiter):
+        for row in csv.reader(visible(Lines(BytesIO(head), encoding=encoding)), delimiter=delimiter):
             rows.append(tuple(row[: COLUMNS_MAX + 1]))  # an even wider one is also left to the reader to refuse
     except (csv.Error, MalformedFile, LimitExceeded):
         pass
@@ -216,9 +216,11 @@ def _by_guessing(tried: Sequence[Head]) -> RecognisedFile:
     try:
         profile, why = generic_profile(rows[index], rows[index + 1 :], rows[:index], head.delimiter)
         return head.file(profile, f"row {index + 1}: {why}", begin=index + 1, names=rows[index])
+    except Undecided as doubt:
+        raise UnknownLayout(str(doubt), head.file(doubt.profile, "", begin=index + 1, names=rows[index])) from None
     except UnsupportedFile as refusal:
-        reason, is_undecided = str(refusal), isinstance(refusal, Undecided)
-    for head in () if is_undecided else tried:
+        reason = str(refusal)
+    for head in tried:
         try:
             shape = generic_shape(head.rows)
         except UnsupportedFile as refusal:

@@ -14,6 +14,7 @@ from analytics.records import TransactionRecord
 from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.cell_kinds import kinds
 from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, place_of, split_by_label
+from connectors.bank_csv.currencies import one_currency
 from connectors.bank_csv.profile import JOINED, Mark, comparable
 from connectors.bank_csv.recognition import RecognisedFile
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, PENDING_WORDS, TOTAL_WORDS, column_currency
@@ -148,10 +149,19 @@ class RowReader:
         is_pending = not is_dated or any(
             place < len(row) and comparable(row[place]) in words for place, words in self._pending
         )
-        return self._booking(row, day or date.min, amount, written, is_pending=is_pending, is_dated=day is not None)
+        currency = self._currency(written or self.cell(row, "currency").strip(), line) or self.currency
+        return self._booking(row, day or date.min, amount, currency, is_pending=is_pending, is_dated=day is not None)
+
+    def _currency(self, text: str, line: int) -> str | None:
+        """The currency that stands beside the amount or in the row's column; a bank may keep wallets in what is none,
+        but a guess takes no such code. Raises MalformedFile."""
+        code = one_currency(text) if text else None
+        if text and code is None and self._profile.name == "generic":
+            raise MalformedFile(f"Line {line}: the currency cannot be read.")
+        return code or (text.upper() if _CURRENCY.fullmatch(text.upper()) else None)
 
     def _booking(
-        self, row: Sequence[str], day: date, amount: Decimal, written: str | None, *, is_pending: bool,
+        self, row: Sequence[str], day: date, amount: Decimal, currency: str | None, *, is_pending: bool,
         is_dated: bool,
     ) -> Booking:  # fmt: skip
         texts = {field: text for field in self._texts if (text := self._text(row, field))}
@@ -159,8 +169,6 @@ class RowReader:
             self._take_labels(texts)
         get = texts.get
         account = get("account", "")
-        column = self.cell(row, "currency").strip().upper() if "currency" in self.places else ""
-        currency = written or (column if _CURRENCY.fullmatch(column) else None) or self.currency
         if currency is None:
             currency = self._home.get(account) or self._home.setdefault(account, currency_of(compact_iban(account)))
         party = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))

@@ -18,7 +18,7 @@ from connectors.bank_csv.rows import Booking, Note, RowReader
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX, ENTRIES_MAX
-from connectors.lines import Lines
+from connectors.lines import Lines, visible
 from connectors.text import clean, compact_iban, currency_of
 
 HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
@@ -67,7 +67,7 @@ class Reading:
     def _cells(self, lines: Lines) -> Iterator[list[str]]:
         """The rows of the file. Raises LimitExceeded for too long a field, and MalformedFile where a quote is left open
         at the end of the file: the mark that is put after the last line, to notice this, is then in the quoted cell."""
-        table = csv.reader(chain(lines, (_END,)), delimiter=self.file.delimiter)
+        table = csv.reader(chain(visible(lines), (_END,)), delimiter=self.file.delimiter)
         try:
             for row in takewhile(lambda row: row[-1:] != [_END], table):
                 if row and row[-1].endswith(_END):
@@ -199,9 +199,11 @@ class Reading:
         self.active, self.held = None, 0
 
     def _currency(self) -> str | None:
-        """The currency stated above the table, else that of the country of the account named there; None where neither
-        is."""
-        return self.metadata.currency or (currency_of(self.metadata.iban) if self.metadata.iban else None)
+        """The currency stated above the table or, in a layout that was guessed or is a person's own, by that; else that
+        of the country of the account named above the table; None where none is."""
+        profile, iban = self.file.profile, self.metadata.iban
+        is_own = profile.name == "generic" or profile.standing != "shared"
+        return self.metadata.currency or (profile.currency if is_own else None) or (currency_of(iban) if iban else None)
 
     def _key(self, booking: Booking) -> str:
         """The key that distinguishes the accounts in one table; empty where a row names none."""

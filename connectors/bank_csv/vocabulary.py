@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 
+from connectors.bank_csv.currencies import currencies_called
 from connectors.bank_csv.profile import comparable
 
 _WORDS = json.loads((resources.files("connectors.bank_csv") / "vocabulary.json").read_text("utf-8"))
@@ -28,37 +29,48 @@ LABELS = {kind: re.compile("|".join(patterns)) for kind, patterns in _WORDS["lab
 """Patterns of the beginnings of labels, made `comparable`, in the order in which they are tried; a day or account may
 follow ("kontostand vom 31.12.2026")."""
 MONTHS = {name: int(number) for number, names in _WORDS["months"].items() for name in names}
+WEEKDAYS = frozenset(_WORDS["weekdays"].split())
+"""The beginnings of three letters, or the usual two, of the days of the week in some twenty languages."""
 
 
 def label_kind(label: str) -> str | None:
     """The kind of a label above or below the table: opening, closing, account, account_name, dated, currency; None for
     others."""
     label = comparable(label).rstrip(" :")
+    if label in COLUMNS["currency"]:
+        return "currency"
     return next((kind for kind, pattern in LABELS.items() if pattern.match(label)), None)
 
 
 _UNIT = re.compile(
-    r" ?(?:\((?:in )?([a-z]{3}|euros?|€|\$|£|r\$|kr\.?|kc|zl) ?\)|[ei]n (eur|usd|chf|gbp|€)|"
-    r"(?<= )(eur|usd|gbp|chf|czk|pln|sek|nok|dkk|inr|aud|cad|euros?))$"
+    r" ?(?:\((?:in |en )?([^()]{1,12}) ?\)|\[([^\[\]]{1,12})\]|[ei]n ([a-z]{3}|€)|"
+    r"(?<=[ _])(eur|usd|gbp|chf|czk|pln|sek|nok|dkk|huf|ron|rsd|rub|uah|brl|inr|aud|cad|nzd|jpy|cny|zar|euros?|€|£))$"
 )
-_UNITS = {"€": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "$": "USD", "r$": "BRL", "zl": "PLN", "kc": "CZK"}
 
 
 def column_field(name: str) -> str | None:
     """The field of a column with this name, a currency in the name ignored; None for unknown names."""
     base = comparable(name).rstrip(":")
-    for candidate in (base, _UNIT.sub("", base).strip(), base.replace("_", " ")):
+    unit = _unit(base)
+    is_unit = len(unit) == 3 or bool(currencies_called(unit))
+    for candidate in (base, _UNIT.sub("", base).strip() if is_unit else base, base.replace("_", " ")):
         for field, names in COLUMNS.items():
             if candidate in names:
                 return field
     return None
 
 
+def column_currencies(name: str) -> frozenset[str]:
+    """The currencies that a column name may state, as in "Betrag (EUR)" or "Amount ($)"; none where it states none."""
+    return currencies_called(_unit(comparable(name)))
+
+
 def column_currency(name: str) -> str | None:
-    """The currency that a column name states, as in "Betrag (EUR)"; None where it states none."""
-    match = _UNIT.search(comparable(name))
-    unit = next((group for group in match.groups() if group), None) if match else None
-    if unit is None:
-        return None
-    code = _UNITS.get(unit, unit.upper())
-    return code if len(code) == 3 and code.isalpha() else None
+    """The only currency that a column name may state, None for none or several."""
+    called = column_currencies(name)
+    return next(iter(called)) if len(called) == 1 else None
+
+
+def _unit(name: str) -> str:
+    match = _UNIT.search(name)
+    return next((group.strip() for group in match.groups() if group), "") if match else ""

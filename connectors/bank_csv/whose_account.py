@@ -8,13 +8,47 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from connectors.bank_csv.column_places import place_of
+from connectors.bank_csv.around_the_table import Metadata
+from connectors.bank_csv.column_places import place_of, references
 from connectors.bank_csv.profile import comparable
+from connectors.bank_csv.vocabulary import column_field
+from connectors.text import clean
 
 Whose = Literal["own", "theirs", "neither", "unclear"]
 _OWN = re.compile(r"\b(?:auftragskonto|eigen\w*|own|my|mein\w*|product iban)\b")
 _SENDER = re.compile(r"nadawc|sender|absender|from|source|payer|auftraggeberkonto")  # ours or theirs, by the sign
 _NUMBER_DIGITS_MIN = 4  # of an account number, with its middle hidden or not; a name has fewer
+
+
+def settle_accounts(
+    fields: dict[str, tuple[str, ...]],
+    header: Sequence[str],
+    data: Sequence[Sequence[str]],
+    preamble: Sequence[Sequence[str]],
+) -> list[str]:
+    """Keep in `fields` as the account of the file what can be nobody else's, and as the counterpart's what is theirs.
+    An account above the table wins over any column. Returns what is in doubt: columns that may be either."""
+    doubts = []
+    above = Metadata()
+    for row in preamble:
+        above.take(row, ".")
+    is_named_above = bool(above.iban or above.account)
+    names = [comparable(cell) for cell in header]
+    accounts = [(each, cell) for each, cell in references(header) if column_field(cell) in ("account", "account_name")]
+    for field in ("account", "account_name"):
+        fields.pop(field, None)
+    for reference, cell in accounts:
+        whose = whose_account(reference, fields, names, data)
+        field = column_field(cell) or ""
+        if whose == "unclear":
+            doubts.append(f'the column "{clean(cell)}" may name your accounts or those of others')
+        if whose == "own" and not is_named_above:
+            fields.setdefault(field, (reference,))
+        elif whose == "theirs" and field == "account":
+            fields.setdefault("counterpart_iban", (reference,))
+        elif whose == "theirs":
+            fields.setdefault("name", (reference,))
+    return doubts
 
 
 def whose_account(

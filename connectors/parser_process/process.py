@@ -34,7 +34,7 @@ from connectors.parser_process.messages import (
     Packer,
     decoded_request,
 )
-from connectors.text import parse_iban
+from connectors.text import currency_code, parse_iban
 
 
 def main() -> None:
@@ -45,6 +45,7 @@ def main() -> None:
         control.settimeout(IDLE_SECONDS_MAX)
         built_in_profiles()
         parse_iban("DE89370400440532013000")  # loads the data about countries
+        currency_code("EUR")  # and those about currencies
         gc.freeze()
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the supervising processes ended
         while True:

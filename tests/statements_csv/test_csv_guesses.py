@@ -1,16 +1,20 @@
 """What had to be guessed of a CSV file is said: its columns, what its signs rest on, where its currency comes from."""
 
 import io
+import re
 from collections.abc import Sequence
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, TransactionRecord
 from connectors.bank_csv.layouts import UNSIGNED, CsvLayout, check_layouts, guess_in_words
+from connectors.bank_csv.profile import chosen_profile
 from connectors.bank_csv.reader import read
-from connectors.connector import UnsupportedFile
+from connectors.connector import MalformedFile, UnsupportedFile
 
 
 def layout_of(text: str) -> CsvLayout:
@@ -171,3 +175,95 @@ def test_a_bank_s_layout_whose_account_is_the_counterpart_s_is_another_one() -> 
     """The columns of ING in Australia, but for the payees that it does not have."""
     rows = "".join(f"{day}/03/2026,{iban},Text,,-3.50,Eva {day}\n" for day, iban in enumerate(OTHERS, start=13))
     assert read_accounts(f"Date,Account,Description,Credit,Debit,Payee\n{rows}")[:2] == (["CSV"], OTHERS)
+
+
+OPEN = "The CSV layout is unknown: the currency of the amounts cannot be told. "
+
+
+@pytest.mark.requirement("readers.csv.guesses.currency")
+@pytest.mark.parametrize(
+    ("table", "currency", "source"),
+    [
+        ("Dato;Tekst;Beløb;Valuta\n2026-03-02;a;-1,50;DKK\n", "DKK", "column"),  # or the value date
+        ("Дата;Описание;Сумма;Валюта\n02.03.2026;a;-1,50;RUB\n", "RUB", "column"),
+        ("Date;Text;Amount;Irgendwas\n2026-03-02;a;-1,50;SEK\n", "SEK", "column"),
+        ("Date;Text;Amount;Currency\n2026-03-02;a;-1,50;US Dollar\n2026-03-02;a;-1,50;$us\n", "USD", "column"),
+        ("Date;Text;Amount;Land\n2026-03-02;a;-1,50;HUN\n", "EUR", "assumed"),
+        ("Date;Text;Amount;Land\n2026-03-02;a;-1,50;CHE\n", "EUR", "assumed"),
+        ("Moneda;USD\nDate;Text;Amount\n2026-03-02;a;-1,50\n", "USD", "file"),
+        ("Alle Beträge in CHF\nDate;Text;Amount\n2026-03-02;a;-1,50\n", "CHF", "file"),
+        ("Konto;DE02120300000000202051 (USD)\nDate;Text;Amount\n2026-03-02;a;-1,50\n", "USD", "file"),
+        ("Date;Text;Amount\n2026-03-02;a;R$ -1,50\n", "BRL", "amounts"),
+        ("Date;Text;Amount\n2026-03-02;a;-1,50 TL\n", "TRY", "amounts"),
+        ("Date;Text;Amount\n2026-03-02;a;-1,50 Euro\n", "EUR", "amounts"),
+        ("Date;Text;Amount;Currency\n2026-03-02;a;$-1,50;CAD\n", "CAD", "column"),
+        ("Currency;NOK\nDate;Text;Amount\n2026-03-02;a;-1,50 kr.\n", "NOK", "file"),
+    ],
+)
+def test_a_currency_is_one_of_iso_4217_wherever_the_file_says_it(table: str, currency: str, source: str) -> None:
+    layout = layout_of(table)
+    assert (layout.currency, layout.currency_source) == (currency, source)
+
+
+@pytest.mark.requirement("readers.csv.guesses.currency")
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ("Date;Text;Amount\n2026-03-02;a;-$1,50\n", OPEN),
+        ("Date;Text;Amount\n2026-03-02;a;-1,50 kr.\n", OPEN),
+        ("Date;Text;Amount\n2026-03-02;a;¥-150\n", OPEN),
+        ("Date;Text;Amount ($)\n2026-03-02;a;-1,50\n", OPEN),
+        ("Currency;EUR\nDate;Text;Amount\n2026-03-02;a;-$1,50\n", OPEN),
+        ("Date;Text;Amount;Currency\n2026-03-02;a;-1,50;$\n", OPEN),
+        ("Date;Text;Amount;Other\n2026-03-02;a;-1,50;SEK\n2026-03-02;a;-1,50;NOK\n", OPEN),
+        ("Date;Text;Amount\n2026-03-02;a;HUN -1,50\n", "what stands beside the amounts is no currency"),
+        ("Date;Text;Amount;Currency\n2026-03-02;a;-1,50;HUN\n", "the column of currencies names none that is known"),
+    ],
+)
+def test_a_currency_that_may_be_several_is_asked_for(table: str, reason: str) -> None:
+    told: list[CsvLayout] = []
+    with pytest.raises(UnsupportedFile, match=re.escape(reason)):
+        list(read(io.BytesIO(table.encode()), on_layout=told.append))
+    profile = replace(chosen_profile(str(told[0].profile)), currency="SGD")  # all but the currency is there to be kept
+    table = table.replace(";HUN", ";SGD").replace("HUN ", "")
+    rows = [each for each in read(io.BytesIO(table.encode()), [profile]) if isinstance(each, TransactionRecord)]
+    assert rows[0].currency == ("EUR" if "EUR" in table else "SGD")
+
+
+@pytest.mark.requirement("readers.csv.guesses.currency")
+def test_a_code_far_below_that_is_no_currency_refuses_the_file() -> None:
+    rows = "2026-03-02;a;-1,50;SEK\n" * 3_000
+    with pytest.raises(MalformedFile) as refusal:
+        list(read(io.BytesIO(f"Date;Text;Amount;Currency\n{rows}2026-03-02;a;-1,50;HUN\n".encode())))
+    assert str(refusal.value) == "Line 3002: the currency cannot be read."
+
+
+@pytest.mark.requirement("readers.csv.guesses.values")
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [
+        ("1,250.00 Dr", "-1250.00"),
+        ("1,25,000.00 Cr", "125000.00"),
+        ("12.–", "12"),
+        ("-1'250.-", "-1250"),
+        ("12,--", "12"),
+        ("Rs.500.00 dr.", "-500.00"),
+        ("\u200e-12.50\u200e", "-12.50"),
+        ("-19.989999999999998", "-19.99"),
+    ],
+)
+def test_amounts_are_read_as_people_and_programs_write_them(written: str, amount: str) -> None:
+    table = f'Currency,INR\n"Date","Text","Amount"\n2026-03-02,a,"{written}"\n2026-03-03,b,-1.00\n'
+    rows = [each for each in read(io.BytesIO(table.encode())) if isinstance(each, TransactionRecord)]
+    assert str(rows[0].amount) == amount
+
+
+@pytest.mark.requirement("readers.csv.guesses.values")
+@pytest.mark.parametrize(
+    "written",
+    ["2026. 03. 02.", "2. 3. 2026", "Mo 02.03.2026", "Monday, March 2, 2026", "2026-03-02 (Mon)", "lundi 02.03.2026"],
+)
+def test_days_are_read_with_blanks_and_the_day_of_the_week(written: str) -> None:
+    table = f"Date;Text;Amount\n{written};a;-1,00\n"
+    rows = [each for each in read(io.BytesIO(table.encode())) if isinstance(each, TransactionRecord)]
+    assert rows[0].booking_date == date(2026, 3, 2)
