@@ -25,6 +25,7 @@ from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
 from handlers.commands.table import perform
 from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.errors import ChangeWaits, Unavailable
 from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
 from handlers.http.request_durations import RequestDurations
@@ -49,7 +50,7 @@ from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
 from storage.boundary import begin_thread, is_failure
-from storage.database import StoreError, StoreFull, StoreUnavailable
+from storage.database import StoreError, StoreFull, StoreUnavailable, UserBusy
 
 # Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
@@ -142,7 +143,7 @@ def application(
         ],
         shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
-        unavailable=(StoreUnavailable, StoreFull, Busy),
+        unavailable={UserBusy: ChangeWaits, StoreUnavailable: Unavailable, StoreFull: Unavailable, Busy: Unavailable},
         is_failure=is_failure,
         lifespan=lifespan,
         validate_responses=validate_responses,

@@ -56,7 +56,7 @@ from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
 from storage.changes import feed
 from storage.changes.incarnation import Incarnation, Life
-from storage.database import Database, Store, StoreUnavailable, Transaction, atomically
+from storage.database import Database, Store, StoreUnavailable, Transaction, UserBusy, atomically
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
 from storage.events import outbox
@@ -124,7 +124,8 @@ class Services(Struct):
         recurring payments are detected again."""
         result = self.alone(user_id, work, is_dry_run=is_dry_run)
         if not is_dry_run:
-            detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
+            with suppress(UserBusy):  # who holds the user detects them again
+                detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
         return result
 
     @property

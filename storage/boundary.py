@@ -6,11 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
 
 log = logging.getLogger("bankdata")
+
+
+is_awaited = ContextVar("is_awaited", default=True)
+"""Whether somebody waits for what is done here, as a client for its answer; False in a thread of its own."""
 
 
 class Away(Exception):
@@ -25,8 +29,11 @@ def is_failure(raised: BaseException) -> bool:
 
 
 def carry(work: Callable[[], object]) -> Callable[[], object]:
-    """The work bound to the caller's context, so that its log lines name the request that it is for."""
-    return partial(copy_context().run, work)
+    """The work bound to the caller's context, so that its log lines name the request that it is for; done later, when
+    nobody waits for it."""
+    context = copy_context()
+    context.run(is_awaited.set, False)
+    return partial(context.run, work)
 
 
 def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:

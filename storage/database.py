@@ -65,6 +65,14 @@ class StoreUnavailable(StoreError, Away):
     """The database does not answer at present. Nothing of this change was stored; try again in a moment."""
 
 
+class UserBusy(StoreUnavailable):
+    """Another change of this user's data is being stored. Nothing of this one was stored; try again in a moment."""
+
+    def __init__(self, user_id: str) -> None:
+        super().__init__(self.__doc__)
+        self.user_id = user_id
+
+
 class NoSuchTable(Exception):
     """A statement names a table that a DuckDB store does not have."""
 
@@ -112,7 +120,8 @@ class Transaction(Session, Protocol):
         committed; waits as `hold` does. Some engines count that as calling `changes`."""
 
     def hold(self, user_id: str) -> None:
-        """Wait until no other transaction holds this user, then hold them.
+        """Wait until no other transaction holds this user, then hold them. Raises UserBusy when that takes too long
+        (`storage.engines.held_users`).
 
         Call it first in a transaction that reads or writes much of a user to change it: another one of the same user
         waits here, and has done no work yet if it then has to start over.

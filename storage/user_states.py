@@ -5,8 +5,12 @@ under the state, and an equal state proves that nothing has changed.
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+
+from storage.database import UserBusy
+from storage.engines.held_users import HeldUsers
 
 
 class States:
@@ -22,6 +26,7 @@ class States:
         self._known: dict[str, int] = {}
         self._changing: Counter[str] = Counter()
         self._turns: dict[str, threading.RLock] = {}
+        self._held = HeldUsers()
         self._changes: Counter[str] = Counter()  # begun or ended; a state read in between may be outdated
 
     def in_memory(self, user_id: str) -> int | None:
@@ -57,9 +62,14 @@ class States:
             return self._last
 
     def turn(self, user_id: str) -> threading.RLock:
-        """The user's lock, not yet taken: a transaction holds it from before it changes this user's data until it has
-        ended."""
-        return self._turns.setdefault(user_id, threading.RLock())
+        """The user's lock, taken for the caller: a transaction holds it from before it changes this user's data until
+        it has ended. Raises UserBusy where another one keeps it for too long."""
+        turn = self._turns.setdefault(user_id, threading.RLock())
+        if not turn.acquire(blocking=False):
+            with self._held.waiting(user_id) as until:
+                if not turn.acquire(timeout=max(0.0, until - time.monotonic())):
+                    raise UserBusy(user_id)
+        return turn
 
     def begin(self, user_id: str) -> None:
         """Note that a transaction is about to change this user's data; their state is unknown until `end`."""

@@ -23,6 +23,7 @@ from handlers.http import call
 from handlers.http.addresses import Addresses, Network
 from handlers.http.descriptions import specification
 from handlers.http.documentation import documentation
+from handlers.http.errors import Unavailable
 from handlers.http.hosts import Hosts
 from handlers.http.outermost import IsFailure, Outermost, UnknownPage
 from handlers.http.request import Operation
@@ -71,7 +72,7 @@ def create_app(
     shared_paths: Sequence[str] = (),
     lifespan: Lifespan | None = None,
     unknown_page: UnknownPage | None = None,
-    unavailable: tuple[type[Exception], ...] = (),
+    unavailable: Mapping[type[Exception], type[Unavailable]] | None = None,
     validate_responses: bool = False,
     turns: Turns | None = None,
 ) -> ASGIApp:
@@ -83,7 +84,7 @@ def create_app(
     accepts any, which is for tests. `routes` are HTML pages and documents that are no operations. `shared_paths` are
     beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11). `lifespan`
     is a context around all serving. `unknown_page` is shown to people who open an address that does not exist.
-    `unavailable` are failures that pass and are answered with 503, `is_failure` tells failures from orders to end.
+    `unavailable` are failures that pass, with their refusals (503), `is_failure` tells failures from orders to end.
     `validate_responses` also checks answers against the descriptions. `turns` is given where something else calls the
     operations too, so that both wait in the same line.
     """
@@ -123,7 +124,7 @@ def create_app(
         shared_paths=(*SHARED_PATHS, *shared_paths),
         hosts=hosts,
         unknown_page=unknown_page,
-        unavailable=unavailable,
+        unavailable=unavailable or {},
         is_failure=is_failure,
     )
 

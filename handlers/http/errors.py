@@ -111,6 +111,12 @@ class Unavailable(Refusal):
         super().__init__(message, headers={"retry-after": str(retry_after)})
 
 
+class ChangeWaits(Unavailable):
+    """Another change of the same user takes long; nothing of this one was stored."""
+
+    text = "Another change to your data is still being stored. Try again in a few seconds"
+
+
 def error_answer(error: Refusal) -> Answer:
     """The answer to a failure: `{"error": "<message>"}` with its status and headers, with Retry-After for a limit."""
     headers = dict(error.headers)

@@ -3,7 +3,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from msgspec import Struct
@@ -33,7 +33,8 @@ class Outermost(Struct, frozen=True, kw_only=True):
 
     `shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any host.
     Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which trying again
-    later helps (503); `is_failure` is False for orders to end the process, which are raised on.
+    later helps (503), each with its refusal, the first one that fits; `is_failure` is False for orders to end the
+    process, which are raised on.
     """
 
     app: ASGIApp
@@ -42,7 +43,7 @@ class Outermost(Struct, frozen=True, kw_only=True):
     is_failure: IsFailure
     hosts: Hosts | None
     unknown_page: UnknownPage | None
-    unavailable: tuple[type[Exception], ...]
+    unavailable: Mapping[type[Exception], type[Unavailable]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,7 +98,8 @@ class Outermost(Struct, frozen=True, kw_only=True):
         own = asked.failure_answer(error)
         if own is not None:
             return own
-        refusal = Unavailable() if isinstance(error, self.unavailable) else _refusal(error, asked)
+        passing = (refusal() for failure, refusal in self.unavailable.items() if isinstance(error, failure))
+        refusal = next(passing, None) or _refusal(error, asked)
         return asked.failure_answer(refusal) or error_answer(refusal)
 
 

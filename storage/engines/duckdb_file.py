@@ -126,9 +126,7 @@ class _OpenTransaction(_Cursor):
         # DuckDB has no row locks, and reports a conflict only at the commit. It takes its snapshot with the first
         # statement that reads or writes the store; after this wait, the snapshot has what the other transaction wrote
         if user_id not in self._held:
-            turn = self._states.turn(user_id)
-            turn.acquire()
-            self._held[user_id] = turn
+            self._held[user_id] = self._states.turn(user_id)
 
     def coming_state(self, user_id: str) -> int:
         # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
+from random import random
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
@@ -33,6 +35,7 @@ from storage.database import (
     StoreError,
     StoreUnavailable,
     Transaction,
+    UserBusy,
     state_in,
     store_full,
     utc_now,
@@ -40,6 +43,7 @@ from storage.database import (
 )
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
+from storage.engines.held_users import HeldUsers
 from storage.engines.watched_connection import (
     LOOK_SECONDS,
     PATIENT_SECONDS,
@@ -76,6 +80,8 @@ WHEN_WE_ARE_GONE = {
 # The pid is asked for, because behind a pooler it is not the one that the connection was given at its start
 PATIENT = "SELECT set_config('statement_timeout', $1, TRUE), pg_backend_pid() AS pid"
 MIGRATION_LOCK = 6_911_320_450_233_417  # an arbitrary number that no other program using the database locks
+HOLD = "SELECT id FROM users WHERE id = $1 FOR UPDATE NOWAIT"
+HELD_PAUSES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # seconds between looks whether a user is held; the last for ever
 # Also by the clock: a user who is removed and added again must not get an earlier state
 NEXT_STATE = (
     "UPDATE users SET state = greatest(state + 1, (extract(epoch FROM statement_timestamp()) * 1000000)::BIGINT)"
@@ -134,6 +140,7 @@ class PostgreSQL:
         commit.
         """
         self._now = now
+        self._held_users = HeldUsers(is_patient=not is_serving)
         self._url, self._prepare = url, prepare
         self._patience = SILENT_SECONDS if is_serving else PATIENT_SECONDS
         self._is_down = threading.Event()
@@ -205,14 +212,14 @@ class PostgreSQL:
         """The store for this user: with a second wall, rows of other users are invisible; without one, this is the
         store for everybody."""
         return (
-            _ServerDatabase(self._connection, self._app_pool, self._now, user_id)
+            _ServerDatabase(self._connection, self._app_pool, self._now, self._held_users, user_id)
             if self._app_pool is not None
             else self.for_everybody()
         )
 
     def for_everybody(self) -> Database:
         """The store for no user in particular, as the owner of the tables."""
-        return _ServerDatabase(self._connection, self._pool, self._now)
+        return _ServerDatabase(self._connection, self._pool, self._now, self._held_users)
 
     @contextmanager
     def migrating(self) -> Iterator[Transaction]:
@@ -222,7 +229,8 @@ class PostgreSQL:
         take as long as they need, but wait only LOCK_SECONDS for a table in use.
         """
         try:
-            with _ServerDatabase(self._connection, self._pool, self._now).transaction(EACH_ALONE) as session:
+            everybody = _ServerDatabase(self._connection, self._pool, self._now, self._held_users)
+            with everybody.transaction(EACH_ALONE) as session:
                 session.wait_for_long()
                 session.rows("SELECT pg_advisory_xact_lock($1) AS locked", MIGRATION_LOCK)
                 session.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
@@ -320,7 +328,25 @@ class _ServerDatabase(Database):
     _connection: Callable[[ConnectionPool[Connection]], AbstractContextManager[Connection]]
     _pool: ConnectionPool[Connection]
     _now: Now
+    _held_users: HeldUsers
     _user_id: str | None = None
+
+    def atomically(self, work: Callable[[Transaction], T]) -> T:
+        """The same for this engine. Waits for a user whom another transaction holds without a connection, which others
+        need meanwhile."""
+        try:
+            return super().atomically(work)
+        except UserBusy as busy:
+            user_id = busy.user_id
+        pauses = chain(HELD_PAUSES, repeat(HELD_PAUSES[-1]))
+        with self._held_users.waiting(user_id) as until:
+            while True:
+                time.sleep(next(pauses) * (0.5 + random()))  # noqa: S311 - no secret; it parts those who wait
+                try:
+                    return super().atomically(work)
+                except UserBusy:
+                    if time.monotonic() >= until:
+                        raise
 
     @contextmanager
     def transaction(self, isolation: psycopg.IsolationLevel = SNAPSHOT) -> Iterator["_Statements"]:
@@ -369,6 +395,7 @@ class _Statements:
         self._connection = connection
         self._sees_all = sees_all
         self._staged: dict[str, tuple[str, Sequence[list[Any]]]] = {}
+        self._held: set[str] = set()
         self._changed: dict[str, int] = {}
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
@@ -415,7 +442,7 @@ class _Statements:
 
     def hold(self, user_id: str) -> None:
         self.wait_for_long(PATIENT_SECONDS, user_id)
-        self.rows("SELECT id FROM users WHERE id = $1 FOR UPDATE", user_id)
+        self._take(user_id)
 
     def coming_state(self, user_id: str) -> int:
         self.changes(user_id)
@@ -423,8 +450,19 @@ class _Statements:
 
     def changes(self, user_id: str) -> None:
         if user_id not in self._changed:
+            self._take(user_id)
             changed = self.rows(NEXT_STATE, user_id)
             self._changed[user_id] = int(changed[0]["state"]) if changed else 0
+
+    def _take(self, user_id: str) -> None:
+        """Lock the user's row. Raises UserBusy where another transaction has it: to wait here would keep a
+        connection."""
+        if user_id not in self._held:
+            try:
+                self.rows(HOLD, user_id)
+            except errors.LockNotAvailable as error:
+                raise UserBusy(user_id) from error
+            self._held.add(user_id)
 
     def settle(self) -> None:
         """Finish a transaction that is about to be committed: record changed accounts and events of the users it

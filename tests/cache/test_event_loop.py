@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Scope
 from auth.scopes import SCOPES
 from handlers.cache.user_data import UserData
 from handlers.http import call
+from handlers.http.errors import ChangeWaits
 from handlers.http.request import Answer, Request
 from handlers.http.steps import dispatch as dispatching
 from handlers.http.steps.dispatch import dispatch
@@ -221,6 +222,24 @@ def test_who_waits_behind_a_reader_for_whom_the_store_was_away_hears_it_without_
         StoreUnavailable, StoreUnavailable, type(None), StoreUnavailable,
     ]  # fmt: skip
     assert tried == ["first", "other", "next"]
+
+
+@pytest.mark.requirement("store.held")
+def test_a_change_that_waits_for_too_long_behind_another_of_its_user_is_told_to_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("handlers.http.steps.turns.CHANGE_SECONDS", 0.05)
+
+    async def everybody() -> None:
+        turns = Turns(StoreUnavailable)
+        async with turns.to_change("ada"), turns.to_change("eva"), turns.of("ada"):
+            with pytest.raises(ChangeWaits, match="still being stored"):
+                async with turns.to_change("ada"):
+                    raise AssertionError("two changes of one user at once")
+        async with turns.to_change("ada"):
+            pass
+
+    asyncio.run(everybody())
 
 
 @pytest.mark.requirement("postgresql.silence")

@@ -24,6 +24,7 @@ from auth.policy import Policy
 from auth.server import AuthorizationServer
 from auth.tokens.keys import KeyRing
 from handlers.http.app import Api, create_app
+from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter, Rate
@@ -312,7 +313,7 @@ def application(
         extra_apis=[oauth_api(server, limiter=limiter), *extra],
         routes=page_routes(Site(surroundings(server, database), limiter=limiter)),
         shared_paths=oauth_shared_paths(server),
-        unavailable=(StoreUnavailable, StoreFull),
+        unavailable={StoreUnavailable: Unavailable, StoreFull: Unavailable},
     )
 
 

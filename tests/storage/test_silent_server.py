@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from storage import store_facts
+from storage.boundary import carry
 from storage.database import Session, StoreUnavailable, Transaction
 from storage.engines import postgresql, watched_connection
 from storage.migrations import runner
@@ -167,15 +168,11 @@ def test_who_writes_much_of_a_user_while_the_server_freezes_is_told_within_ten_s
 def test_who_waits_for_another_import_of_a_user_waits_as_long_as_that_takes(
     mortal: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def hold(database: OpenStore, user_id: str) -> None:
-        with database.transaction() as session:
-            session.hold(user_id)
-
     with ThreadPoolExecutor(1) as other, closing(opened(mortal.url("postgres"), is_serving=True)) as database:
         eva = make_bank(database, NOW).user.id
         with database.transaction() as session:
             session.hold(eva)
-            waiting = other.submit(hold, database, eva)
+            waiting = other.submit(carry(lambda: database.atomically(lambda again: again.hold(eva))))
             session.rows("SELECT pg_sleep(1.5)::TEXT AS slept")
             assert not waiting.done()
         waiting.result(TEN_SECONDS)

@@ -22,8 +22,9 @@ Calling = Callable[[Request, dict[str, Any]], Awaitable[Answer]]
 
 def calling(function: Operation, turns: Turns) -> Calling:
     """A coroutine function that calls the operation and gives its result as an Answer. A plain function runs in a
-    thread, since it may wait for the store. If it has an attribute `at_once`, a coroutine function that answers from
-    memory or gives None, that is asked first, and the thread is awaited in the line of the user."""
+    thread, since it may wait for the store, and one that changes something in the line of the user's changes. If it has
+    an attribute `at_once`, a coroutine function that answers from memory or gives None, that is asked first, and the
+    thread is awaited in the line of the user."""
     is_async = inspect.iscoroutinefunction(function)
     at_once: Any = getattr(function, "at_once", None)  # answers from memory, which needs no thread
     operation: Any = function
@@ -42,8 +43,11 @@ def calling(function: Operation, turns: Turns) -> Calling:
         result: Answer | Json
         if is_async:
             result = await operation(request, **arguments)
-        elif at_once is None:
+        elif at_once is None and (request.caller is None or request.method in ("GET", "HEAD")):
             result = await run_in_threadpool(operation, request, **arguments)
+        elif at_once is None:
+            async with turns.to_change(request.principal.user_id):
+                result = await run_in_threadpool(operation, request, **arguments)
         else:
             result = await at_once(request, **arguments) or await in_turn(request, arguments)
         return result if isinstance(result, Answer) else Answer(body=result)
