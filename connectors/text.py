@@ -28,6 +28,7 @@ _CREDITOR_ID = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
 _NONZERO = re.compile("[1-9]")
+_APPROXIMATE = re.compile(r"[0-9](?:[.,][0-9]*)?[eE]\+[0-9]{2,3}")  # what a spreadsheet has made of a long number
 _PLAIN_AMOUNT = {mark: re.compile(f"-?[0-9]{{1,11}}(?:[{mark}][0-9]{{1,4}})?") for mark in ".,"}
 _DIGITS = re.compile(r"[0-9]*")
 _NOISY = re.compile(r"[+-]?[0-9]{1,11}\.[0-9]{8,20}")
@@ -112,7 +113,9 @@ def clean_key(text: str | None) -> str | None:
 
 
 def is_placeholder(key: str) -> bool:
-    """Whether a text stands for "no reference": NONREF, NOT PROVIDED, KEINE, "-", zeros and the like."""
+    """Whether a text stands for "no reference": NONREF, NOT PROVIDED, KEINE, "-", zeros and the like, and 2,026E+13."""
+    if _APPROXIMATE.fullmatch(key):
+        return True
     if _NONZERO.search(key):
         return False
     letters = "".join(character for character in key.upper() if character.isalnum())

@@ -1,6 +1,7 @@
 """One account as ten formats tell it: fields that are left out, cut, in capitals, umlauts written out."""
 
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -88,7 +89,7 @@ def rows(table: str = LEDGER) -> list[Row]:
 
 def records_in(format_: str, told: Sequence[Row], opening: Decimal = OPENING) -> Iterator[Record]:
     """What the reader of the format makes of these rows."""
-    return read_records(io.BytesIO(FORMATS[format_](told, opening)))
+    return read_records(io.BytesIO((FORMATS | JOINED)[format_](told, opening)))
 
 
 def _written_out(text: str) -> str:
@@ -217,7 +218,53 @@ def _plain(text: Callable[[str], str]) -> Callable[[Sequence[Row], Decimal], byt
     return written
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Row], Decimal], bytes]] = {
+def _commerzbank(told: Sequence[Row], opening: Decimal) -> bytes:
+    lines = ["Buchungstag;Wertstellung;Umsatzart;Buchungstext;Betrag;Währung;IBAN Kontoinhaber"]
+    lines += [
+        f"{row.day:%d.%m.%Y};{row.value:%d.%m.%Y};Überweisung;{row.name} {row.purpose} End-to-End-Ref.: nicht angegeben;"
+        f"{_comma(row.amount)};EUR;{IBAN}"
+        for row in told
+    ]
+    return "\n".join(lines).encode()
+
+
+def _ubs(told: Sequence[Row], opening: Decimal) -> bytes:
+    head = "Abschlussdatum;Buchungsdatum;Valutadatum;Währung;Belastung;Gutschrift;Saldo;Beschreibung1;Beschreibung2"
+    lines = [f"{head};Beschreibung3"]
+    for row in told:
+        sides = f"{-row.amount};" if row.amount < 0 else f";{row.amount}"
+        texts = f'"{row.name};Weg 1; 8000 Zürich";Dauerauftrag;"Zahlungsgrund: {row.purpose}; Kosten: 0"'
+        lines.append(f"{row.day};{row.day};{row.value};EUR;{sides};;{texts}")
+    return "\n".join(lines).encode()
+
+
+def _ing_nl(told: Sequence[Row], opening: Decimal) -> bytes:
+    lines = ["Datum,Naam / Omschrijving,Rekening,Tegenrekening,Code,Af Bij,Bedrag (EUR),MutatieSoort,Mededelingen"]
+    for row in told:
+        side = "Af" if row.amount < 0 else "Bij"
+        texts = f"Naam: {row.name} Omschrijving: {row.purpose} IBAN: {row.iban} Valutadatum: {row.value:%d-%m-%Y}"
+        cells = (f"{row.day:%Y%m%d}", row.name, IBAN, row.iban, "GT", side, _comma(abs(row.amount)), "Online", texts)
+        lines.append(",".join(f'"{cell}"' for cell in cells))
+    return "\n".join(lines).encode()
+
+
+def saved_by_a_spreadsheet(content: bytes) -> bytes:
+    """A CSV file after a spreadsheet has read and written it: long numbers are approximate, others lose zeros."""
+
+    def cell(found: re.Match[bytes]) -> bytes:
+        digits = found[1].lstrip(b"0")
+        return digits if len(digits) < 12 else f"{int(digits):.5E}".replace(".", ",").encode()
+
+    return re.sub(rb'"(\d{5,})"', cell, content)
+
+
+JOINED: dict[str, Callable[[Sequence[Row], Decimal], bytes]] = {
+    "Commerzbank": _commerzbank,
+    "UBS": _ubs,
+    "ING NL": _ing_nl,
+}
+"""Formats that write names into the purpose, with words of the bank around them."""
+FORMATS: dict[str, Callable[[Sequence[Row], Decimal], bytes]] = {
     "camt.053.001.02": _camt("02"),
     "camt.053.001.08": _camt("08"),
     "MT940": _mt940(structured=False),

@@ -1,6 +1,7 @@
 """One account is one ledger, whatever formats tell it, in whichever order, in whole or in part."""
 
 import dataclasses
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date
@@ -13,10 +14,11 @@ from random import Random
 import pytest
 
 from analytics.records import AccountRecord, Batch, Record
+from connectors.formats import read_records
 from storage.importing.batches import read_batch
 from tests.conftest import NOW, empty_store, seeds
 from tests.engines import ENGINE, STORE, OpenStore, opened
-from tests.imports.formats_of_one_account import FORMATS, OPENING, Row, records_in, rows
+from tests.imports.formats_of_one_account import FORMATS, JOINED, OPENING, Row, records_in, rows, saved_by_a_spreadsheet
 from tests.storage.conftest import GIRO, Bank, files_of, make_bank
 
 pytestmark = pytest.mark.requirement("import.formats")
@@ -73,6 +75,53 @@ def test_two_formats_tell_one_ledger_in_either_order_under_the_first_ids(
         before = files.ids()
         assert [bring(files, second, LEDGER), bring(files, first, LEDGER)] == [0, 0]
         assert (files.ids(), money(files)) == (before, MONEY)
+
+
+SHORT = rows("""
+    2026-10-01 | -850.00  | Hausverwaltung Müller GmbH & Co. KG | Miete | DE62370400440123456789
+    2026-10-01 | 2450.37  | Arbeit AG     | Lohn       | DE44500105175407324931
+    2026-10-02 | -29.90   | Fit           | Abo        | DE70700500000000012345
+    2026-10-02 | -29.90   | Fit           | Abo        | DE70700500000000012345
+    2026-10-05 | -60.00   | Garage Meyer  | Huur       | DE62370400440123456789 | M-4711 | DE98ZZZ09
+    2026-10-06 | -60.00   | Lidl          | Pfand      | DE70700500000000012345
+    2026-10-06 | -60.00   | Aldi          | Kauf       | DE44500105175407324931
+    2026-10-07 | -15.00   | Öko-Strom     | Rate 3     | DE44500105175407324931
+    2026-10-07 | -15.00   | Öko-Strom     | Rate 4     | DE44500105175407324931
+    2026-10-08 | -17.00   | Stadtwerke    | 4711       | DE44500105175407324931
+""")
+
+
+@pytest.mark.parametrize("joined", JOINED)
+@pytest.mark.parametrize("other", ["camt.053.001.08", "MT940 with SVWZ+", "DKB", "Sparkasse", "CSV cut at 27"])
+def test_a_purpose_of_one_short_word_is_known_where_name_and_purpose_are_one_text(
+    database: OpenStore, joined: str, other: str
+) -> None:
+    for number, (first, second) in enumerate(((joined, other), (other, joined))):
+        files = files_of_somebody(database, f"u{number}")
+        assert [bring(files, format_, SHORT) for format_ in (first, second, first)] == [len(SHORT), 0, 0]
+
+
+DIGITS = rows("""
+    2026-10-02 | -49.99 | Stadtwerke | Strom          | DE62370400440123456789 | 20260000012345 | DE98ZZZ09999999999
+    2026-10-02 | -49.99 | Stadtwerke | Strom          | DE62370400440123456789 | 20260000099999 | DE98ZZZ09999999999
+    2026-10-05 | -12.00 | Verein     | 00004711       | DE44500105175407324931 | 0000815        | DE98ZZZ09999999999
+    2026-10-06 | -13.00 | Verein     | 20260000012345 | DE44500105175407324931 | 12345678901234567890
+""")
+
+
+@pytest.mark.parametrize("format_", ["DKB", "camt.053.001.08", "MT940 with SVWZ+"])
+def test_a_number_that_a_spreadsheet_has_made_approximate_or_cut_contradicts_nothing(
+    database: OpenStore, format_: str
+) -> None:
+    content = saved_by_a_spreadsheet(FORMATS["DKB"](DIGITS, OPENING))
+    assert (content.count(b"2,02600E+13"), content.count(b"4711")) == (3, 1)
+    saved = [GIRO if isinstance(each, AccountRecord) else each for each in read_records(io.BytesIO(content))]
+    for number, is_first in enumerate((True, False)):
+        files = files_of_somebody(database, f"u{number}")
+        told = [bring(files, format_, DIGITS)] if not is_first else []
+        batch = Batch(id="saved", records=iter(saved))
+        told.append(files.store(read_batch(batch, today=NOW.date())).new_transactions)
+        assert [*told, bring(files, format_, DIGITS)][:2] == [len(DIGITS), 0]
 
 
 @pytest.mark.parametrize("seed", seeds(16))

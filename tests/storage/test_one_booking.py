@@ -20,7 +20,7 @@ from tests.engines import OpenStore
 from tests.storage.conftest import files_of, make_bank
 
 USERS = count()
-FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", " ": "", ".": "", "-": ""})
+FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u", ".": " ", "-": " "})
 
 
 class Said(NamedTuple):
@@ -36,9 +36,18 @@ class Said(NamedTuple):
 Ledger = tuple[Said, ...]
 
 
+def words(text: str | None) -> list[str]:
+    plain = (text or "").lower().translate(FOLDED).replace("é", "e")
+    return plain.replace("ae", "a").replace("oe", "o").replace("ue", "u").split()
+
+
 def folded(text: str | None) -> str:
-    plain = (text or "").lower().translate(FOLDED)
-    return plain.replace("ae", "a").replace("oe", "o").replace("ue", "u")
+    return "".join(words(text))
+
+
+def are_words(one: str | None, other: str | None) -> bool:
+    short, long = sorted((f" {' '.join(words(text))} " for text in (one, other)), key=len)
+    return short in long
 
 
 def agreement(one: str | None, other: str | None) -> int:
@@ -46,7 +55,12 @@ def agreement(one: str | None, other: str | None) -> int:
     short, long = sorted((folded(one), folded(other)), key=len)
     if not short or short == long:
         return int(bool(short))
-    return 1 if (long.startswith(short) and len(short) >= 4) or (short in long and len(short) >= 6) else -1
+    is_part = (long.startswith(short) and len(short) >= 4) or (short in long and len(short) >= 6)
+    return 1 if is_part or (are_words(one, other) and len(short) >= 3) else -1
+
+
+def joined(row: Said) -> str:
+    return f"{row.counterpart_name or ''} {row.purpose or ''}"
 
 
 def likelihood(told: Said, stored: Said, *, is_other_source: bool) -> int | None:
@@ -54,11 +68,23 @@ def likelihood(told: Said, stored: Said, *, is_other_source: bool) -> int | None
     if (told.booking_date, told.amount) != (stored.booking_date, stored.amount):
         return None
     name, purpose = agreement(told.counterpart_name, stored.counterpart_name), agreement(told.purpose, stored.purpose)
+    if purpose == -1 and name == 0:
+        purpose = agreement(joined(told), joined(stored))
+        for named, other in ((told, stored), (stored, told)):
+            if named.counterpart_name and not other.counterpart_name and {*words(joined(named))} <= {*words(other[3])}:
+                purpose = 1
+    if purpose == -1 and name == 1:
+        short, long = sorted((folded(told.purpose), folded(stored.purpose)), key=len)
+        purpose = 0 if (short in long and len(short) >= 4) or are_words(told.purpose, stored.purpose) else -1
     if purpose == -1 and not (is_other_source and name == 1):
         return None
     if name == -1 and not (is_other_source and purpose == 1):
         return None
-    score = 4 * (name + purpose)
+    equal = [
+        bool(a) and bool(b) and (1 if a == b else -1)
+        for a, b in zip(map(folded, told[2:4]), map(folded, stored[2:4]), strict=True)
+    ]
+    score = 3 * (name + purpose) + sum(equal)
     if told.value_date and stored.value_date:
         score += 1 if told.value_date == stored.value_date else -1
     return score
@@ -118,7 +144,7 @@ ROWS = st.builds(
     booking_date=st.sampled_from([date(2026, 11, 2), date(2026, 11, 3)]),
     amount=st.sampled_from([Decimal(-5), Decimal(-7)]),
     counterpart_name=st.sampled_from([None, "Möbel Müller", "MOEBEL MUELLER", "Möbel", "Café Blau", "Blau"]),
-    purpose=st.sampled_from([None, "Rechnung vom Montag", "RECHNUNG VOM", "Kaffee", "Kaffee und Kuchen", "Miete"]),
+    purpose=st.sampled_from([None, "Rechnung vom Montag", "RECHNUNG VOM", "Kaffee", "Kaffee und Kuchen", "Miete", "Blau Miete", "Kaltmiete"]),
     value_date=st.sampled_from([None, None, date(2026, 11, 4), date(2026, 11, 5)]),
 )
 
