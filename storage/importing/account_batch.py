@@ -16,6 +16,7 @@ from storage.importing import duplicate_flags, statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.combined_texts import all_references, fuller_words
 from storage.importing.derivation import Derivation, write
+from storage.importing.matching.balances import Piece, pieces, stated_nearby, stored_pieces
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import (
@@ -138,6 +139,7 @@ class AccountBatch:
         as before."""
         booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
+        stored = self._by_balances(source, reported, booked, stored)
         found, gone = self._matches(source, booked, stored, given)
         found = pl.concat([found, self._reported_before_taken_back(booked, found, given)])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
@@ -162,6 +164,35 @@ class AccountBatch:
         del booked, known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
+
+    def _by_balances(
+        self, source: str, reported: Sequence[AccountStatement], booked: pl.DataFrame, stored: pl.DataFrame
+    ) -> pl.DataFrame:
+        """The rows (STORED) without those that balances prove to be none of these bookings: rows of a statement that is
+        apart from one of these, and has nothing in common with any other. Where a statement begins or ends like a
+        stored one, or may contain it, both tell the same bookings, whatever references they give."""
+        near = stated_nearby(self._teller, self._account_id, reported, booked)
+        if not near:
+            return stored
+        opened, closed = (
+            {getattr(each.statement, name) for each in reported if each.adds_up} for name in ("opening", "closing")
+        )
+        apart_only = [row for row in near if row["opening"] not in opened and row["closing"] not in closed]
+        is_again = len(apart_only) < len(near)
+        ours = pieces(reported, self._spool)
+        apart: list[tuple[Piece, list[str]]] = []
+        for piece, spool in stored_pieces(self._teller, self._account_id, apart_only):
+            common = [each for each in ours if each.moved & piece.moved]
+            if not common or not all(each.is_apart(piece) for each in common):
+                is_again |= bool(common)
+                continue
+            others = [id_ for other, ids in apart if other.is_apart(piece) for id_ in ids]
+            into = AccountBatch(self._teller, self._account_id, self._batch_id, spool, self._derivation)
+            told, among = prepare_bookings(piece.keys, self._teller.source), stored.filter(~pl.col("id").is_in(others))
+            apart.append((piece, into._matches(source, told, among, ())[0]["stored_id"].to_list()))
+        left = stored.filter(~pl.col("id").is_in([id_ for _, ids in apart for id_ in ids]))
+        is_told = pl.col("booking_date").is_in(booked["booking_date"].implode()) & is_again
+        return left.with_columns(is_asked_for=pl.col("is_asked_for") | is_told)
 
     def _with_identities(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows, without `base`, each with the identity that its id is made of: the one it has, else its key

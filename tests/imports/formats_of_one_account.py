@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -221,7 +221,7 @@ def _plain(text: Callable[[str], str]) -> Callable[[Sequence[Row], Decimal], byt
 def _commerzbank(told: Sequence[Row], opening: Decimal) -> bytes:
     lines = ["Buchungstag;Wertstellung;Umsatzart;Buchungstext;Betrag;Währung;IBAN Kontoinhaber"]
     lines += [
-        f"{row.day:%d.%m.%Y};{row.value:%d.%m.%Y};Überweisung;{row.name} {row.purpose} End-to-End-Ref.: nicht angegeben;"
+        f"{row.day:%d.%m.%Y};{row.value:%d.%m.%Y};Überweisung;{row.name} {row.purpose} End-to-End-Ref.: keine;"
         f"{_comma(row.amount)};EUR;{IBAN}"
         for row in told
     ]

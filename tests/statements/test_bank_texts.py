@@ -71,8 +71,22 @@ def test_repeated_lines_of_a_purpose_stand_once_and_it_ends_at_2000_characters()
 @pytest.mark.requirement("readers.references")
 @pytest.mark.parametrize(
     "key",
-    ["NONREF", "nonref", "NOTPROVIDED", "NOT PROVIDED", "Not-Provided", "KEINE", "-", "0", "0000000000", "N/A", "XXXX"]
-    + ["2,02600E+13", "2.026E+13", "2E+13"],
+    [
+        "NONREF",
+        "nonref",
+        "NOTPROVIDED",
+        "NOT PROVIDED",
+        "Not-Provided",
+        "KEINE",
+        "-",
+        "0",
+        "0000000000",
+        "N/A",
+        "XXXX",
+        "2,02600E+13",
+        "2.026E+13",
+        "2E+13",
+    ],  # fmt: skip
 )
 def test_placeholders_stand_for_nothing(key: str) -> None:
     assert is_placeholder(key)

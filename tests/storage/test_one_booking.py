@@ -144,7 +144,9 @@ ROWS = st.builds(
     booking_date=st.sampled_from([date(2026, 11, 2), date(2026, 11, 3)]),
     amount=st.sampled_from([Decimal(-5), Decimal(-7)]),
     counterpart_name=st.sampled_from([None, "Möbel Müller", "MOEBEL MUELLER", "Möbel", "Café Blau", "Blau"]),
-    purpose=st.sampled_from([None, "Rechnung vom Montag", "RECHNUNG VOM", "Kaffee", "Kaffee und Kuchen", "Miete", "Blau Miete", "Kaltmiete"]),
+    purpose=st.sampled_from(
+        [None, "Rechnung vom Montag", "RECHNUNG VOM", "Kaffee", "Kaffee und Kuchen", "Miete", "Blau Miete", "Kaltmiete"]
+    ),
     value_date=st.sampled_from([None, None, date(2026, 11, 4), date(2026, 11, 5)]),
 )
 

@@ -1,0 +1,177 @@
+"""What balances prove of rows: two statements of one day have as many bookings in common as their balances leave room
+for, whatever words and references say."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import count, permutations
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from analytics.records import StatementRecord, TransactionRecord
+from storage.database import Transaction
+from storage.importing import contributions
+from storage.undo_and_merge import rebuild
+from tests.conftest import NOW, empty_store, examples
+from tests.engines import OpenStore
+from tests.storage.conftest import Bank, bookings, files_of, make_bank
+
+pytestmark = pytest.mark.requirement("import.proven-rows")
+DAY = date(2026, 11, 2)
+COFFEE = "2026-11-02 | -10.00 | Kiosk | Kaffee | references={}"
+
+
+def coffees(*references: str) -> list[TransactionRecord]:
+    """One equal booking for each reference; an empty one stands for none."""
+    return [row for each in references for row in bookings(COFFEE.format(each) if each else COFFEE.rpartition("|")[0])]
+
+
+def stated(opening: int, closing: int, sequence: str | None = None) -> StatementRecord:
+    return StatementRecord(
+        opening=Decimal(opening),
+        opening_date=DAY,
+        closing=Decimal(closing),
+        closing_date=DAY,
+        sequence=sequence,
+        is_authoritative=True,
+    )
+
+
+@pytest.fixture
+def files(bank: Bank) -> Bank:
+    return files_of(bank)
+
+
+def account(files: Bank) -> tuple[int, str]:
+    """The number of bookings, and the balance."""
+    (row,) = files.rows("balance, id, id AS booking_date, id AS amount", "accounts")
+    return len(files.ids()), f"{row['balance']:.2f}"
+
+
+MORNING, EVENING, NIGHT = (("s:1", "s:2"), 100, 80), (("s:3", "s:4"), 80, 60), (("s:5", "s:6"), 60, 40)
+Told = tuple[Sequence[str], int, int]
+
+
+def bring(files: Bank, told: Told, sequence: str | None = None) -> int:
+    references, opening, closing = told
+    return files.bring(coffees(*references), statement=stated(opening, closing, sequence)).new_transactions
+
+
+@pytest.mark.parametrize("are_named", [True, False])
+@pytest.mark.parametrize("order", [*permutations([MORNING, EVENING])])
+def test_a_second_statement_of_a_day_that_opens_where_the_first_closes_has_bookings_of_its_own(
+    files: Bank, order: Sequence[Told], are_named: bool
+) -> None:
+    told = [(each[0] if are_named else ("", ""), *each[1:]) for each in order]
+    assert [bring(files, each) for each in (*told, *told)] == [2, 2, 0, 0]
+    assert account(files) == (4, "60.00")
+
+
+@pytest.mark.parametrize("order", [*permutations([MORNING, EVENING, NIGHT])])
+def test_statements_of_a_day_with_numbers_of_their_own_are_apart_before_the_one_between_them_comes(
+    files: Bank, order: Sequence[Told]
+) -> None:
+    assert [bring(files, each, str(each[1])) for each in order] == [2, 2, 2]
+    assert account(files) == (6, "40.00")
+
+
+WHOLE = ((*MORNING[0], *EVENING[0]), 100, 60)
+
+
+@pytest.mark.parametrize("order", [*permutations([MORNING, EVENING, WHOLE])])
+def test_a_statement_of_the_whole_day_has_the_bookings_of_both_halves(files: Bank, order: Sequence[Told]) -> None:
+    for each in order:
+        bring(files, each)
+    assert account(files) == (4, "60.00")
+
+
+def test_a_booking_told_again_under_another_reference_by_equal_balances_is_one(files: Bank) -> None:
+    assert bring(files, (("s:1",), 100, 90)) == 1
+    assert bring(files, (("s:7",), 100, 90)) == 0
+    assert bring(files, (("s:8", "s:9"), 100, 80)) == 1
+
+
+def test_balances_that_do_not_move_prove_nothing_of_bookings_told_again(files: Bank) -> None:
+    both = bookings("2026-11-02 | -10.00 | Kiosk | Kaffee\n2026-11-02 | 10.00 | Kiosk | Pfand")
+    for _ in range(2):
+        files.bring(both, statement=stated(100, 100))
+    assert account(files) == (2, "100.00")
+
+
+def test_a_number_of_its_own_makes_no_new_bookings_of_those_with_the_same_references(files: Bank) -> None:
+    bring(files, MORNING, "1")
+    assert bring(files, (MORNING[0], 95, 75), "2") == 0  # a booking before them has been corrected
+
+
+def test_without_the_first_statement_the_second_one_keeps_its_bookings(files: Bank) -> None:
+    for each in (MORNING, EVENING):
+        bring(files, each)
+    later = [row["id"] for row in files.rows("id, booking_date, amount, batch_id") if row["batch_id"] == "batch-102"]
+
+    def without_the_first(session: Transaction) -> None:
+        contributions.forget(session, files.user.id, contributions.of_job(session, files.user.id, "job-101"))
+        (owned,) = files.rows("id, id AS booking_date, id AS amount", "accounts")
+        rebuild.rebuild(session, user=files.user, account_ids={owned["id"]}, job_id="undo", now=NOW)
+
+    files.database.atomically(without_the_first)
+    assert (files.ids(), account(files)) == (set(later), (2, "60.00"))
+
+
+HISTORY_DAYS = 3
+USERS = count()
+
+
+@pytest.fixture(scope="module")
+def one_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStore]:
+    """A store for all examples, each with a user of its own."""
+    database = empty_store(tmp_path_factory.mktemp("proven rows") / "store.duckdb")
+    yield database
+    database.close()
+
+
+def cuts(first: int, last: int, random: Random) -> Iterator[tuple[int, int]]:
+    """A piece of the history and pieces of it: those of a half, and so on."""
+    yield first, last
+    if last - first > 1 and random.random() < 0.8:
+        middle = random.randrange(first + 1, last)
+        yield from (*cuts(first, middle, random), *cuts(middle, last, random))
+
+
+@settings(max_examples=examples(10))
+@given(
+    amounts=st.lists(st.sampled_from([-10, -10, -7]), min_size=2, max_size=7),
+    references=st.sampled_from(["none", "lasting", "new each time"]),
+    random=st.randoms(use_true_random=False),
+)
+def test_statements_of_parts_of_a_history_in_any_order_are_the_parts_that_were_told(
+    one_store: OpenStore, amounts: list[int], references: str, random: Random
+) -> None:
+    files = files_of(make_bank(one_store, NOW, f"eva{next(USERS)}"))
+    days = sorted(random.randrange(HISTORY_DAYS) for _ in amounts)
+    number = count()
+    told: set[int] = set()
+    spans = [*cuts(0, len(amounts), random)]
+    for first, last in random.sample(spans, random.randint(1, len(spans))):
+        rows = []
+        for place in range(first, last):
+            row = replace(coffees("")[0], amount=Decimal(amounts[place]), booking_date=DAY + timedelta(days[place]))
+            named = {"none": (), "lasting": (f"s:{place}",), "new each time": (f"s:{next(number) + 100}",)}[references]
+            rows.append(replace(row, references=named))
+        opening = 1000 + sum(amounts[:first])
+        statement = StatementRecord(
+            opening=Decimal(opening),
+            opening_date=rows[0].booking_date,
+            closing=Decimal(opening + sum(amounts[first:last])),
+            closing_date=rows[-1].booking_date,
+            sequence=f"{first}-{last}",
+            is_authoritative=True,
+        )
+        files.bring(rows, statement=statement)
+        told.update(range(first, last))
+        rows_now = files.rows("booking_date, amount, id, is_adjusting_entry")
+        ledger = sorted((row["booking_date"], row["amount"]) for row in rows_now if not row["is_adjusting_entry"])
+        assert ledger == sorted((DAY + timedelta(days[each]), amounts[each]) for each in told)
