@@ -86,7 +86,7 @@ def test_repeated_lines_of_a_purpose_stand_once_and_it_ends_at_2000_characters()
         "2,02600E+13",
         "2.026E+13",
         "2E+13",
-    ],  # fmt: skip
+    ],
 )
 def test_placeholders_stand_for_nothing(key: str) -> None:
     assert is_placeholder(key)
