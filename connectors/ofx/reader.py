@@ -13,6 +13,8 @@ from typing import BinaryIO, Literal
 
 from msgspec import Struct, field
 
+from analytics.minor_digits import MINOR_DIGITS_USUAL as USUAL_DIGITS
+from analytics.minor_digits import in_digits, minor_digits
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
@@ -23,6 +25,7 @@ from connectors.text import (
     clean_key,
     clean_purpose,
     compact_iban,
+    currency_code,
     currency_of,
     day_or_month_end,
     parse_amount,
@@ -37,7 +40,7 @@ _BEGINS = re.compile(r"[\s\ufeff]*(?:OFXHEADER\s*[:=]|DATA\s*:\s*OFXSGML|<\?xml|
 _MARK = re.compile(r"<OFX[\s>]|OFXHEADER", re.IGNORECASE)
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[\sT\d].*|\[.*)?", re.DOTALL)
 
-_CURRENCY = re.compile("[A-Z]{3}")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 _PRICE = re.compile(r"(-?)(?:[A-Z]{0,2}[$€£]|[A-Z]{3})\s*(-?[0-9.,]+)")  # PagSeguro: "R$ 5.326,43"
 
 _STATEMENTS = {"STMTRS": "BANKACCTFROM", "CCSTMTRS": "CCACCTFROM", "INVSTMTRS": "INVACCTFROM"}
@@ -80,6 +83,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         yield from reader.take(token)
     if not reader.is_ended:
         raise MalformedFile(f"Line {line}: the file ends before its closing OFX tag.")
+    reader.check_doubt()
     if not reader.statements:
         raise UnsupportedFile("The OFX file holds no account statement.")
 
@@ -98,6 +102,8 @@ class _TagReader(Struct):
     bookings: int = 0
     line: int = 1
     seen: Counter[str] = field(default_factory=Counter)
+    doubtful: dict[str, int] = field(default_factory=dict)  # the decimal mark of doubtful amounts, and a line of each
+    decimal_marks: set[str] = field(default_factory=set)  # behind which decimals stand beyond doubt
 
     def take(self, token: Token) -> Iterator[Record] | tuple[Record, ...]:
         """The records that this tag completes. Raises MalformedFile and LimitExceeded."""
@@ -161,9 +167,11 @@ class _TagReader(Struct):
         if self.bookings > ENTRIES_MAX:
             raise LimitExceeded(f"The OFX file holds more than {ENTRIES_MAX} bookings.")
         account = self._account(has_booking=True)
-        written = values.get("TRNAMT", "")
-        amount = self._amount("0" if written == "." else written, "booking")  # the day's balance of Caixa
         text = values.get
+        written = text("TRNAMT", "")
+        foreign = self._currency(text("CURRENCY.CURSYM", "")) or account.currency
+        amount = self._amount("0" if written == "." else written, foreign, "booking")  # the day's balance of Caixa
+        told, amount = amount, self._converted(amount, foreign, account.currency, text("CURRENCY.CURRATE", ""))
         booking_date = (
             self._day(text("DTPOSTED")) or self._day(text("DTTRAN")) or self._day(text("DTUSER")) or self._last_day()
         )
@@ -174,16 +182,18 @@ class _TagReader(Struct):
         check = text("CHECKNUM")
         record = TransactionRecord(
             amount=amount,
-            currency=self._currency(text("CURRENCY.CURSYM", "")) or account.currency,
+            currency=account.currency,
             booking_date=booking_date,
             value_date=self._day(text("DTAVAIL")) or self._day(text("DTUSER")),
             status="pending" if is_pending else "booked",
-            provider_id=self._provider_id(text("FITID"), booking_date, amount),
+            provider_id=self._provider_id(text("FITID"), booking_date, told),
             counterpart_name=clean(payee),
             counterpart_iban=parse_iban(text("BANKACCTTO.ACCTID")),
             counterpart_bic=parse_bic(text("BANKACCTTO.BANKID")) if text("BANKACCTTO.ACCTID") else None,
             purpose=clean_purpose(text("MEMO"), text("MEMO2"), None if payee or not check else f"Check {check}"),
             swift_code=clean(text("TRNTYPE", "").upper(), 16),
+            original_amount=told if foreign != account.currency else None,
+            original_currency=foreign if foreign != account.currency else None,
             mcc=mcc.zfill(4) if mcc.isascii() and mcc.isdigit() and len(mcc) < 5 and int(mcc) else None,
         )
         return (record,) if account is self.account else (self._open(account), record)
@@ -193,7 +203,8 @@ class _TagReader(Struct):
         account = self._account()
         balance = self._text("LEDGERBAL.BALAMT")
         priced = _PRICE.fullmatch(balance)
-        closing = self._amount("".join(priced.groups()) if priced else balance, "balance") if balance else None
+        written = "".join(priced.groups()) if priced else balance
+        closing = self._amount(written, account.currency, "balance") if balance else None
         record = StatementRecord(closing=closing, closing_date=None if closing is None else self._closing_day())
         opened = () if account is self.account else (self._open(account),)
         self.statement, self.account = None, None
@@ -214,15 +225,15 @@ class _TagReader(Struct):
         return account
 
     def _account(self, *, has_booking: bool = False) -> AccountRecord:
-        """The account of the statement; a statement without any facts about an account still has one if it has a
-        booking. Raises MalformedFile."""
+        """The account of the statement; one that has no number is unnamed if it has a booking. Raises MalformedFile."""
         if self.account is not None:
             return self.account
         assert self.statement is not None
         aggregate = _STATEMENTS[self.statement["KIND"].decode()]
         number = clean(self._text(f"{aggregate}.ACCTID")) or clean(self._text("ACCTID"))
-        is_unnamed = has_booking and not any(key.startswith(aggregate) for key in self.statement)
-        if number is None and not is_unnamed:
+        has_tag = {f"{aggregate}.ACCTID", "ACCTID"} & set(self.statement)
+        is_damaged = not has_tag and any(key.startswith(aggregate) for key in self.statement)
+        if number is None and (is_damaged or not has_booking):
             raise self._malformed("a statement names no account")
         number = number or "unnamed"
         bank = clean(self._text(f"{aggregate}.BANKID")) or clean(self._text(f"{aggregate}.BROKERID"))
@@ -252,20 +263,48 @@ class _TagReader(Struct):
         self.seen[key] += 1
         return key if self.seen[key] == 1 else f"{key}|{self.seen[key]}"
 
-    def _amount(self, text: str, noun: str) -> Decimal:
-        # OFX 3.2.9.2: comma or point is the decimal mark and nothing groups thousands; where both occur, the last one
-        # is
-        mark: Literal[",", "."] = "," if text.rfind(",") > text.rfind(".") and (text.count(",") == 1) else "."
+    def _amount(self, text: str, currency: str, noun: str) -> Decimal:
+        """The amount, whose decimal mark is comma or point while nothing groups thousands (OFX 3.2.9.2); where both
+        occur, the last one is. Three digits behind the only mark are thousands where the currency has no decimals; in
+        one of two they leave doubt, until another amount of the file shows that its decimals stand behind this mark."""
+        comma, point = text.rfind(","), text.rfind(".")
+        mark: Literal[",", "."] = "," if comma > point and text.count(",") == 1 else "."
+        if _GROUPED.fullmatch(text) and minor_digits(currency) == 0:
+            mark = "." if mark == "," else ","
+        elif _GROUPED.fullmatch(text) and minor_digits(currency) == USUAL_DIGITS:
+            self.doubtful.setdefault(mark, self.line)
+        elif max(comma, point) >= 0:
+            self.decimal_marks.add(mark)
         try:
             return parse_amount(text, mark)
         except ValueError:
             raise self._malformed(f"the amount of a {noun} cannot be read") from None
 
+    def check_doubt(self) -> None:
+        """Raise MalformedFile for amounts that may be a thousand times as much."""
+        for mark, line in self.doubtful.items():
+            if mark not in self.decimal_marks:
+                self.line = line
+                raise self._malformed("decimals and thousands of an amount cannot be told apart")
+
+    def _converted(self, amount: Decimal, currency: str, home: str, rate: str) -> Decimal:
+        """The amount in the account's currency: of a booking with CURRENCY it is not converted yet, and CURRATE says
+        how much of the account's currency is one of its own (OFX 5.2). Raises MalformedFile where there is no rate."""
+        if currency == home:
+            return amount
+        try:
+            factor = Decimal(rate.replace(",", "."))
+        except ArithmeticError:
+            factor = Decimal(0)
+        if not (factor.is_finite() and factor > 0 and factor != 1):
+            raise self._malformed("a booking in another currency has no rate")
+        return in_digits(amount * factor, home)
+
     def _currency(self, text: str) -> str | None:
-        code = text.upper()
-        if code and not _CURRENCY.fullmatch(code):
+        code = currency_code(text)
+        if text and code is None:
             raise self._malformed("a currency code cannot be read")
-        return code or None
+        return code
 
     def _day(self, text: str | None) -> date | None:
         """The calendar day as written: an offset such as [-5:EST] does not change it (decision 10); None for no text or

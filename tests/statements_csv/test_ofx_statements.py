@@ -367,3 +367,61 @@ def test_a_day_is_the_one_that_is_written_whatever_follows_it(written: str) -> N
 def test_every_line_end_is_one(end: str) -> None:
     file = statement(booking(id="A1"), booking(id="A2"))
     assert records(file.replace(b"\n", end.encode())) == records(file)
+
+
+@pytest.mark.requirement("readers.ofx.amounts")
+def test_three_digits_behind_the_only_mark_of_dollars_are_in_doubt_until_another_amount_shows_its_decimals() -> None:
+    reason = "Line 12: decimals and thousands of an amount cannot be told apart."
+    for file in (
+        statement(booking(amount="-1,250")),
+        statement(booking(amount="-1.250"), booking(amount="3,50"), balance=""),
+        statement(booking(amount="-1.00"), balance="12,345"),
+    ):
+        with pytest.raises(MalformedFile) as refusal:
+            records(file)
+        assert str(refusal.value).partition(": ")[2] == reason.partition(": ")[2]
+    assert [str(each.amount) for each in bookings_of(statement(booking(amount="1,250"), booking(amount="3,50")))] == [
+        "1.250",
+        "3.50",
+    ]
+    yen = statement(booking(amount="-1,250"), booking(amount="-1.250"), balance="12,345").replace(b"USD", b"JPY")
+    assert {each.amount for each in bookings_of(yen)} == {Decimal(-1250)}
+    dinars = statement(booking(amount="-1.250"), balance="12.345").replace(b"USD", b"KWD")
+    assert bookings_of(dinars)[0].amount == Decimal("-1.250")
+
+
+@pytest.mark.requirement("readers.ofx.amounts")
+def test_the_digits_that_a_binary_number_adds_are_no_money() -> None:
+    rows = bookings_of(statement(booking(amount="-19.989999999999998"), booking(amount="100.30000000000001")))
+    assert [str(each.amount) for each in rows] == ["-19.99", "100.30"]
+    with pytest.raises(MalformedFile, match="cannot be read"):
+        records(statement(booking(amount="-19.98765432109876")))
+
+
+@pytest.mark.requirement("readers.ofx.currency")
+def test_an_amount_in_another_currency_is_converted_by_its_rate() -> None:
+    """OFX 5.2: CURRENCY is not converted yet, ORIGCURRENCY is."""
+    foreign = booking(amount="-100.00").replace("</STMTTRN>", "<{0}><CURRATE>1.10<CURSYM>EUR</{0}></STMTTRN>")
+    (row,) = bookings_of(statement(foreign.format("CURRENCY")))
+    assert (row.amount, row.currency) == (Decimal("-110.00"), "USD")
+    assert (row.original_amount, row.original_currency) == (Decimal("-100.00"), "EUR")
+    (row,) = bookings_of(statement(foreign.format("ORIGCURRENCY")))
+    assert (row.amount, row.currency, row.original_amount) == (Decimal("-100.00"), "USD", None)
+    for rate in ("", "0", "x", "1"):
+        with pytest.raises(MalformedFile, match="a booking in another currency has no rate"):
+            records(statement(foreign.format("CURRENCY").replace("1.10", rate)))
+
+
+@pytest.mark.requirement("readers.ofx.currency")
+def test_a_former_code_is_that_of_its_successor_and_what_is_no_currency_is_refused() -> None:
+    assert bookings_of(statement(booking()).replace(b"USD", b"BRC"))[0].currency == "BRL"
+    assert bookings_of(statement(booking()).replace(b"USD", b"RUR"))[0].currency == "RUB"
+    with pytest.raises(MalformedFile, match="a currency code cannot be read"):
+        records(statement(booking()).replace(b"USD", b"HUN"))
+
+
+@pytest.mark.requirement("readers.ofx.account")
+def test_an_account_without_number_is_unnamed() -> None:
+    account = records(statement(booking()).replace(b"<ACCTID>556677", b"<ACCTID>"))[0]
+    assert isinstance(account, AccountRecord)
+    assert (account.is_anonymous, account.kind) == (True, "savings")
