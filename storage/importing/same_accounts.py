@@ -4,7 +4,8 @@ meanwhile.
 A source that states no IBAN may bring an account that another source has brought. Where two thirds of the bookings on
 the days that both cover agree, by amount and within two days, and at least three different amounts are among them, that
 is neither chance nor a standing order. Accounts that one source distinguishes are never asked about, but one that it no
-longer reports it does not distinguish: a bridge that a bank was connected to again names its accounts anew.
+longer reports it does not distinguish: a bridge that a bank was connected to again names its accounts anew. Under two
+IBANs, which a merger of banks may give one account, all bookings on these days have to agree to the cent.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -56,14 +57,13 @@ def ask(teller: Teller, account_ids: Collection[str], *, missing: Collection[str
     asked: dict[str, Lookalike] = {}
     for account in (owned[row["id"]] for row in rows):
         others = [each for each in owned.values() if each.id not in reported_apart and _may_be_one(account, each)]
-        alike = [
-            Lookalike(account=each, in_both=in_both)
-            for each in others
-            if (in_both := bookings_in_both(dates_of(account.id), dates_of(each.id)))
-        ]
+        found = [(each, bookings_in_both(dates_of(account.id), dates_of(each.id))) for each in others]
+        renamed = [each for each in owned.values() if each.id not in asked and account.difference(each) == "iban"]
+        found += [(each, _agreeing_to_the_cent(session, user_id, account.id, each.id)) for each in renamed]
+        alike = [Lookalike(account=each, in_both=in_both) for each, in_both in found if in_both]
         if alike:
-            asked[account.id] = found = max(alike, key=lambda each: each.in_both)
-            accounts.ask_whether_same(session, user_id=user_id, account_id=account.id, other=found.account.id, now=now)
+            asked[account.id] = likest = max(alike, key=lambda each: each.in_both)
+            accounts.ask_whether_same(session, user_id=user_id, account_id=account.id, other=likest.account.id, now=now)
     return asked
 
 
@@ -88,6 +88,27 @@ def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
     of_shared_days = min(sum(first <= day <= last for dates in each.values() for day in dates) for each in (one, other))
     is_enough = in_both * 3 >= of_shared_days * 2 and sum(n > 0 for n in agreed.values()) >= AMOUNTS_MIN
     return in_both if is_enough else 0
+
+
+def _agreeing_to_the_cent(session: Session, user_id: str, one: str, other: str) -> int:
+    """The number of bookings that two accounts have in common, by day, amount and the IBAN on the other side where both
+    state one; 0 if one on the days that both cover is not among them (the last day aside, which may be incomplete), or
+    fewer than AMOUNTS_MIN different amounts are."""
+    told = (
+        "(SELECT account_id, booking_date, amount, count(*) AS number, max(counterpart_iban) AS iban FROM transactions"
+        " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND NOT is_adjusting_entry"
+        " GROUP BY account_id, booking_date, amount) AS told"
+    )
+    spans = f"(SELECT min(booking_date) AS first, max(booking_date) AS last FROM {told} GROUP BY account_id) AS spans"
+    rows = session.rows(
+        "SELECT sum(number) FILTER (agrees) AS bookings FROM (SELECT booking_date < last AS is_before, amount,"
+        " max(number) AS number, count(*) = 2 AND min(number) = max(number) AND coalesce(min(iban) = max(iban), TRUE)"
+        f" AS agrees FROM {told} CROSS JOIN (SELECT max(first) AS first, min(last) AS last FROM {spans}) AS shared"
+        " WHERE booking_date BETWEEN first AND last GROUP BY booking_date, last, amount) AS days"
+        " HAVING bool_and(agrees OR NOT is_before) AND count(DISTINCT amount) FILTER (agrees) >= $3",
+        *(user_id, [one, other], AMOUNTS_MIN),
+    )
+    return int(rows[0]["bookings"]) if rows else 0
 
 
 def _may_be_one(account: StoredAccount, other: StoredAccount) -> bool:

@@ -48,9 +48,10 @@ def owned(eva: Household) -> dict[str | None, StoredAccount]:
 
 
 def both(eva: Household, write: Write) -> tuple[StoredAccount, StoredAccount]:
-    """The account as it came under its old IBAN and under the new one."""
+    """The account as it came under its old IBAN and under the new one, two until its person says otherwise."""
     eva.bring(write("old.xml", old_one()))
     eva.bring(write("new.xml", new_one()))
+    command(eva, "accounts show", account=NEW, is_hidden=False)
     return owned(eva)[OLD], owned(eva)[NEW]
 
 
@@ -130,3 +131,40 @@ def test_what_is_paid_to_the_former_iban_stays_a_transfer_between_own_accounts(e
         (Decimal(8), old.id, True),
     ]
     assert {row["category"] for row in between} == {"TRANSFER"}
+
+
+@pytest.mark.requirement("accounts.overlap")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_ibans_whose_shared_days_agree_to_the_cent_are_asked_about_and_a_yes_makes_them_one(
+    order: tuple[int, int], eva: Household, write: Write
+) -> None:
+    for place in order:
+        eva.bring(write(f"{place}.xml", (old_one(), new_one())[place]))
+    asked = next(each for each in owned(eva).values() if each.is_hidden)
+    other = next(each for each in owned(eva).values() if not each.is_hidden)
+    assert (asked.iban, asked.same_as) == ((OLD, NEW)[order[1]], other.id)
+    command(eva, "accounts merge", account=asked.id, into=other.id)
+    assert (only(eva).ibans, only(eva).balance, amounts(eva)) == ([NEW, OLD], Decimal("2585"), TOGETHER)
+
+
+@pytest.mark.requirement("accounts.overlap")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("-700.00 | Haus", "-700.01 | Haus"),
+        ("2026-07-03 | -700.00", "2026-07-04 | -700.00"),
+        ("    2026-07-10 |  -20.00 | Markt | Einkauf    | B4\n", ""),
+        ("| Haus ", "| AT611904300234573201 @ Haus "),
+        ("2026-07-03 | -700.00 | Haus  | Miete      | B2\n", "2026-07-03 | -20.00 | Haus | Miete | B2\n"),
+    ],
+)
+def test_two_ibans_of_which_one_booking_differs_are_two_accounts(
+    before: str, after: str, eva: Household, write: Write
+) -> None:
+    assert before in JULY
+    house = "DE02100100100006820101 @ Haus "
+    eva.bring(
+        write("old.xml", camt(OLD, JUNE.replace("Haus ", house) + "    2026-07-11 | -1.00 | Post | Porto | A8\n"))
+    )
+    eva.bring(write("new.xml", camt(NEW, JULY.replace(before, after).replace("| Haus ", f"| {house}"))))
+    assert [each.is_hidden for each in owned(eva).values()] == [False, False]
