@@ -101,11 +101,11 @@ def _agreeing_to_the_cent(session: Session, user_id: str, one: str, other: str) 
     )
     spans = f"(SELECT min(booking_date) AS first, max(booking_date) AS last FROM {told} GROUP BY account_id) AS spans"
     rows = session.rows(
-        "SELECT sum(number) FILTER (agrees) AS bookings FROM (SELECT booking_date < last AS is_before, amount,"
+        "SELECT sum(number) FILTER (WHERE agrees) AS bookings FROM (SELECT booking_date < last AS is_before, amount,"
         " max(number) AS number, count(*) = 2 AND min(number) = max(number) AND coalesce(min(iban) = max(iban), TRUE)"
         f" AS agrees FROM {told} CROSS JOIN (SELECT max(first) AS first, min(last) AS last FROM {spans}) AS shared"
         " WHERE booking_date BETWEEN first AND last GROUP BY booking_date, last, amount) AS days"
-        " HAVING bool_and(agrees OR NOT is_before) AND count(DISTINCT amount) FILTER (agrees) >= $3",
+        " HAVING bool_and(agrees OR NOT is_before) AND count(DISTINCT amount) FILTER (WHERE agrees) >= $3",
         *(user_id, [one, other], AMOUNTS_MIN),
     )
     return int(rows[0]["bookings"]) if rows else 0
