@@ -98,9 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if ENGINE.name == "postgresql":
         engines.add("citus" if ENGINE.citus is not None else "one server")
     if not config.getoption("--long"):
-        left_out = [item for item in items if _is_long(item)]
-        items[:] = [item for item in items if not _is_long(item)]
-        config.hook.pytest_deselected(items=left_out)
+        _leave_out_what_is_long(config, items)
     for item in items:
         marker = item.get_closest_marker("engine")
         is_random = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
@@ -113,13 +111,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"about {marker.args[0]} alone"))
 
 
-def _is_long(item: pytest.Item) -> bool:
-    """Whether the gate leaves a test out: over PostgreSQL all but those of the store, what is imported into it, words
-    over it, and what is about PostgreSQL. That each statement runs there is told by `tests.sql_texts`."""
-    if item.get_closest_marker("long") is not None:
-        return True
-    is_other_engine = ENGINE.name == "postgresql" and _folder(item) not in ("storage", "imports", "words")
-    return is_other_engine and item.get_closest_marker("engine") is None
+def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is marked `long`, and of the cases of a `sampled` test all but an eighth, which each commit draws anew. Over
+    PostgreSQL all but tests of the store, of what is imported into it, of words over it, and about PostgreSQL."""
+    cases: dict[str, list[pytest.Item]] = {}
+    left_out: set[pytest.Item] = set()
+    for item in items:
+        is_elsewhere = ENGINE.name == "postgresql" and _folder(item) not in ("storage", "imports", "words")
+        is_apart = is_elsewhere and item.get_closest_marker("engine") is None
+        if is_apart or item.get_closest_marker("long") is not None:
+            left_out.add(item)
+        elif item.get_closest_marker("sampled") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, same in cases.items():
+        left_out |= set(same) - set(chance(name).sample(same, -(-len(same) // 8)))
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

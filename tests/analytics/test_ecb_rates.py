@@ -123,6 +123,7 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFram
         ),
     ],
 )
+@pytest.mark.sampled
 def test_anything_else_is_refused_and_changes_nothing(
     tmp_path: Path, updated: tuple[Path, pl.DataFrame], text: str, reason: str
 ) -> None:

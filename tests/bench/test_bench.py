@@ -48,6 +48,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.requirement("bench.truthful")
+@pytest.mark.long
 def test_every_operation_of_every_server_was_asked_and_cost_something(ran: Ran) -> None:
     warm = ran.figures["warm"]
     assert list(warm) == [*OURS.values(), *FLOORS]
@@ -120,6 +121,7 @@ def test_nothing_is_left(ran: Ran) -> None:
 
 
 @pytest.mark.requirement("bench.clean")
+@pytest.mark.long
 def test_keep_leaves_the_stores_and_says_where(tmp_path: Path) -> None:
     done = bankdata("bench", "--rows", 50, "--per-user", 50, "--seconds", 0.1, "--keep", "--data", tmp_path)
     assert done.code == 0, done.err

@@ -131,6 +131,7 @@ def test_an_installed_service_says_that_measuring_comes_with_a_checkout(monkeypa
 
 
 @pytest.mark.requirement("bench.peers")
+@pytest.mark.long
 def test_a_peer_that_fails_under_load_ends_the_measurement_with_what_it_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

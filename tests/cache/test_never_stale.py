@@ -63,6 +63,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 @pytest.mark.no_cover  # many answers, see tests/conftest.py
 @pytest.mark.requirement("cache.never_stale")
+@pytest.mark.long
 def test_a_reader_who_knows_of_a_commit_sees_its_rows_and_no_others(services: Services) -> None:
     now = services.clock.now()
     banks = {name: make_bank(whole(services.store), now, name) for name in NAMES}

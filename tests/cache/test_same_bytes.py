@@ -233,6 +233,7 @@ def test_explanations_are_the_same(
 @pytest.mark.requirement("cache.same_bytes")
 @pytest.mark.parametrize("operation", ["getTransaction", "explainTransaction"])
 @pytest.mark.parametrize("name", USERS)
+@pytest.mark.sampled
 def test_single_transactions_are_the_same_and_nobody_elses(
     opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str, operation: str
 ) -> None:

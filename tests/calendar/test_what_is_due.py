@@ -16,6 +16,7 @@ pytestmark = pytest.mark.requirement("calendar.payments")
 MONTHLY = ("2026-06-15", "2026-07-15", "2026-08-15", "2026-09-15", "2026-10-15", "2026-11-15")
 
 
+@pytest.mark.long
 def test_each_payment_stands_on_its_days_of_the_next_twelve_months(service: Service, holder: Holder) -> None:
     pays(holder, "Streambox", *MONTHLY)
     (listed,) = holder.get("/subscriptions/details")["subscriptions"]

@@ -13,6 +13,7 @@ PASSWORD = "Regenturm-4711-quer"
 
 
 @pytest.mark.requirement("cli.users")
+@pytest.mark.sampled
 def test_a_user_is_added_listed_changed_and_removed(run: Run) -> None:
     name = f"person{next(NUMBERS)}"
     added = run("users", "add", name, "--password-stdin", stdin=f"{PASSWORD}\n")
@@ -195,6 +196,7 @@ def test_no_setup_token_is_made_where_simplefin_is_off(copied: Callable[[], Path
 
 
 @pytest.mark.requirement("cli.subscriptions")
+@pytest.mark.sampled
 def test_a_recurring_payment_is_listed_confirmed_dismissed_and_left_alone_again(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
 

@@ -136,6 +136,7 @@ def test_arguments_that_are_no_text_are_one_sentence(run: Run, tmp_path: Path) -
 
 
 @pytest.mark.requirement("cli.one-sentence")
+@pytest.mark.long
 def test_a_command_larger_than_a_server_takes_is_one_sentence(served: Served, tmp_path: Path) -> None:
     (tmp_path / "rules.jsonl").write_text("#" * 2**20)
     done = bankdata("rules", "add", tmp_path / "rules.jsonl", "--user", "solo", "--data", served.folder)

@@ -19,6 +19,7 @@ STOPS = [signal.SIGTERM, signal.SIGINT]
 
 @pytest.mark.requirement("serve.stop")
 @pytest.mark.parametrize("number", STOPS)
+@pytest.mark.sampled
 def test_a_server_asked_to_stop_ends_with_success_and_leaves_no_socket(
     copied: Callable[[], Path], number: signal.Signals
 ) -> None:
@@ -35,6 +36,7 @@ def test_a_server_asked_to_stop_ends_with_success_and_leaves_no_socket(
 
 
 @pytest.mark.requirement("serve.stop")
+@pytest.mark.long
 def test_a_server_asked_to_stop_during_a_sync_stops_without_a_word(copied: Callable[[], Path]) -> None:
     with running(copied()) as served:
         served.advance(86_400)
@@ -45,6 +47,7 @@ def test_a_server_asked_to_stop_during_a_sync_stops_without_a_word(copied: Calla
 
 
 @pytest.mark.requirement("serve.stop")
+@pytest.mark.long
 def test_a_server_asked_to_stop_lets_a_running_command_end(copied: Callable[[], Path], tmp_path: Path) -> None:
     file = tmp_path / "statement.ofx"
     file.write_text(ofx(4_000))
@@ -72,6 +75,7 @@ def _is_asked(served: Served) -> bool:
 
 
 @pytest.mark.requirement("cli.connect")
+@pytest.mark.long
 def test_a_sync_waits_for_a_slow_bank(copied: Callable[[], Path]) -> None:
     with running(copied()) as served:
         served.advance(86_400)
@@ -88,6 +92,7 @@ def test_a_sync_waits_for_a_slow_bank(copied: Callable[[], Path]) -> None:
 
 
 @pytest.mark.requirement("serve.ready")
+@pytest.mark.long
 def test_the_demo_prints_a_line_that_works_when_pasted(served: Served) -> None:
     assert served.process.stdout is not None
     lines = [served.process.stdout.readline() for _ in range(12)]
@@ -138,6 +143,7 @@ def test_serve_refuses_a_demo_and_demo_refuses_real_users(copied: Callable[[], P
 
 
 @pytest.mark.requirement("serve.demo")
+@pytest.mark.long
 def test_a_demo_starts_whatever_has_been_done_to_its_banks(copied: Callable[[], Path]) -> None:
     folder = copied()
     with running(folder) as served:
@@ -152,6 +158,7 @@ def test_a_demo_starts_whatever_has_been_done_to_its_banks(copied: Callable[[], 
 
 
 @pytest.mark.requirement("serve.demo")
+@pytest.mark.long
 def test_a_demo_started_just_after_midnight_minds_the_rate_rule_and_starts(copied: Callable[[], Path]) -> None:
     folder = copied()
     with running(folder) as served:
@@ -167,6 +174,7 @@ def test_a_demo_started_just_after_midnight_minds_the_rate_rule_and_starts(copie
 
 
 @pytest.mark.requirement("serve.demo")
+@pytest.mark.long
 def test_fresh_throws_the_demo_away(copied: Callable[[], Path]) -> None:
     folder = copied()
     assert bankdata("users", "add", "guest", "--random", "--data", folder).code == 0
@@ -181,6 +189,7 @@ def test_fresh_throws_the_demo_away(copied: Callable[[], Path]) -> None:
 
 
 @pytest.mark.requirement("serve.killed")
+@pytest.mark.long
 def test_a_socket_that_a_killed_server_left_behind_disturbs_nobody(copied: Callable[[], Path]) -> None:
     served = start(copied(), is_measured=False)
     served.process.kill()
@@ -192,6 +201,7 @@ def test_a_socket_that_a_killed_server_left_behind_disturbs_nobody(copied: Calla
 
 
 @pytest.mark.requirement("serve.deep-folder")
+@pytest.mark.long
 def test_a_folder_too_deep_for_a_socket_address_works(demo_store: Path, tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["d" * 40] * 4)
     deep.mkdir(parents=True)
@@ -201,6 +211,7 @@ def test_a_folder_too_deep_for_a_socket_address_works(demo_store: Path, tmp_path
 
 
 @pytest.mark.requirement("import.interrupted")
+@pytest.mark.long
 def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_again(tmp_path: Path) -> None:
     data, file = tmp_path / "data", tmp_path / "large.ofx"
     assert bankdata("users", "add", "eva", "--random", "--data", data).code == 0
@@ -220,6 +231,7 @@ def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_agai
 
 @pytest.mark.requirement("export.pipe")
 @pytest.mark.parametrize("command", ["export --user solo --format jsonl", "accounts list"])
+@pytest.mark.sampled
 def test_a_command_whose_reader_has_gone_says_nothing_more(copied: Callable[[], Path], command: str) -> None:
     process = bankdata_process(*command.split(), "--data", copied())
     assert process.stdout is not None
@@ -231,6 +243,7 @@ def test_a_command_whose_reader_has_gone_says_nothing_more(copied: Callable[[], 
 
 
 @pytest.mark.requirement("export.pipe")
+@pytest.mark.long
 def test_an_export_into_a_pipe_reaches_its_reader_whether_or_not_a_server_runs(copied: Callable[[], Path]) -> None:
     data = copied()
 
@@ -262,6 +275,7 @@ def test_an_export_with_standard_output_closed_asks_for_a_file(copied: Callable[
     "command",
     ["export --user solo --format jsonl", "accounts list", "capacity --users 1 --bookings 1 --connections 1"],
 )
+@pytest.mark.sampled
 def test_a_full_disk_behind_standard_output_is_one_sentence(copied: Callable[[], Path], command: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -318,6 +332,7 @@ def test_a_new_store_is_announced_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("decision 69")
+@pytest.mark.long
 def test_ctrl_c_at_an_import_by_the_server_takes_it_back(served: Served, tmp_path: Path) -> None:
     file = tmp_path / "large.ofx"
     file.write_text(ofx(60_000))

@@ -29,6 +29,7 @@ def said(served: Served) -> str:
 @pytest.mark.parametrize(
     ("public", "is_warned"), [("http://192.0.2.1:8000", True), ("https://bank.example.org", False)]
 )
+@pytest.mark.sampled
 def test_a_public_address_without_tls_is_warned_of(public: str, is_warned: bool, tmp_path: Path) -> None:
     if is_warned:
         assert bankdata("users", "add", "eva", "--random", "--data", tmp_path / "data").code == 0

@@ -267,6 +267,7 @@ def test_a_store_outside_the_data_folder_is_used_and_backed_up_into_it(tmp_path:
 
 
 @pytest.mark.requirement("workers.refused")
+@pytest.mark.long
 def test_several_processes_are_refused_where_they_could_not_work_together(tmp_path: Path) -> None:
     many = ("serve", "--data", tmp_path, "--port", free_port(), "--workers", "2")
     assert bankdata(*many).failed_with(f"One process serves a DuckDB store, and {tmp_path / 'bankdata.duckdb'} is one.")

@@ -24,6 +24,7 @@ def _contents(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.requirement("cli.connect")
+@pytest.mark.long
 def test_connecting_syncs_at_once_and_a_sync_keeps_the_rate_rule(run: Run, new_user: NewUser) -> None:
     name = new_user()
     connected = run("connect", "demo", "--user", name, "--accounts", 1, "--bank", "Testbank")
@@ -43,6 +44,7 @@ def test_connecting_syncs_at_once_and_a_sync_keeps_the_rate_rule(run: Run, new_u
 
 
 @pytest.mark.requirement("cli.connect")
+@pytest.mark.sampled
 def test_a_fault_shows_in_the_next_sync(run: Run, new_user: NewUser) -> None:
     name = new_user()
     connected = run("connect", "demo", "--user", name, "--accounts", 1, "--fault", "fails")
@@ -53,6 +55,7 @@ def test_a_fault_shows_in_the_next_sync(run: Run, new_user: NewUser) -> None:
 
 
 @pytest.mark.requirement("cli.connect")
+@pytest.mark.sampled
 def test_connections_are_listed_and_removed_and_their_bookings_stay(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     before = run("export", "--user", name, "--format", "jsonl").lines
@@ -65,6 +68,7 @@ def test_connections_are_listed_and_removed_and_their_bookings_stay(run: Run, ne
 
 
 @pytest.mark.requirement("cli.import")
+@pytest.mark.sampled
 def test_an_export_is_imported_once_and_reported_per_file(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user()
     file = tmp_path / "statement.xml"
@@ -85,6 +89,7 @@ def test_an_export_is_imported_once_and_reported_per_file(run: Run, new_user: Ne
 
 
 @pytest.mark.requirement("cli.import")
+@pytest.mark.sampled
 def test_a_bad_file_is_refused_with_its_reason_and_keeps_no_good_one_out(
     run: Run, new_user: NewUser, tmp_path: Path
 ) -> None:
@@ -165,6 +170,7 @@ def test_a_folder_that_holds_more_than_statements_is_refused(
 
 
 @pytest.mark.requirement("cli.rules")
+@pytest.mark.sampled
 def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user(bank=True)
     rule = {"field": "text", "operator": "contains", "value": "e", "category": "HEALTH"}
@@ -191,6 +197,7 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
 
 
 @pytest.mark.requirement("words.rules")
+@pytest.mark.sampled
 def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rule = {"id": "1", "field": "text", "operator": "contains", "value": "zzz", "category": "HEALTH"}
@@ -212,6 +219,7 @@ def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewU
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
@@ -289,6 +297,7 @@ def test_a_list_of_targets_names_the_currencies_that_it_leaves_out(run: Run, new
 
 
 @pytest.mark.requirement("cli.words")
+@pytest.mark.sampled
 def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
@@ -317,6 +326,7 @@ def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user
 
 
 @pytest.mark.requirement("cli.words")
+@pytest.mark.long
 def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
@@ -351,6 +361,7 @@ def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: Ne
 
 
 @pytest.mark.requirement("cli.correct")
+@pytest.mark.sampled
 def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]

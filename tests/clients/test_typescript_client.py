@@ -33,6 +33,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.requirement("clients.typescript")
+@pytest.mark.long
 def test_every_operation_arrives_without_loss(
     program: Path, demo: Any, calls_of: Any, description: Mapping[str, Any]
 ) -> None:

@@ -69,6 +69,7 @@ def command(folder: Path, *arguments: str, keys: Path) -> "CompletedProcess[str]
     )
 
 
+@pytest.mark.long
 def test_a_command_without_the_file_of_keys_says_so_and_changes_nothing(folder: Path, tmp_path: Path) -> None:
     missing = tmp_path / FILE_NAME
     place = missing if ENGINE.name == "duckdb" else "The document of connection keys in the store"

@@ -152,6 +152,7 @@ WRITERS: Mapping[str, Any] = {
 
 @pytest.mark.requirement("contract.bounds")
 @pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.sampled
 def test_a_file_of_endless_texts_is_answered_within_the_contract(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     with file.open("wb") as stream:

@@ -86,6 +86,7 @@ def grants(demo: Demo) -> int:
 
 
 @pytest.mark.requirement("docs.sign-in")
+@pytest.mark.long
 def test_a_sign_in_lasts_as_long_as_its_tab_and_ends_with_logout(demo: Demo, page: Page) -> None:
     page.goto(f"{demo.origin}/docs#/Accounts/listAccounts")
     assert "Part of this service" in authorize(page, is_new=True)
@@ -123,6 +124,7 @@ def serious_faults(page: Page) -> set[tuple[str, bool]]:
 
 @pytest.mark.requirement("docs.page")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_what_is_ours_on_the_page_has_no_serious_fault_of_accessibility(
     demo: Demo, chromium: Browser, scheme: Literal["light", "dark"]
 ) -> None:

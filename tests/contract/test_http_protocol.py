@@ -185,6 +185,7 @@ def test_what_never_ends_is_counted_while_it_arrives(begin: bytes, status: int) 
 
 
 @pytest.mark.requirement("http.bounds")
+@pytest.mark.long
 def test_a_body_without_end_is_refused_and_dropped_until_the_connection_is_cut() -> None:
     async def story(meeting: Meeting) -> None:
         await meeting.send(CHUNKED)
@@ -232,6 +233,7 @@ def test_an_answer_before_the_end_of_its_request_says_whether_the_connection_end
 
 
 @pytest.mark.requirement("http.bounds")
+@pytest.mark.long
 def test_what_is_dropped_behind_a_refusal_is_bounded_and_has_to_arrive() -> None:
     async def endless(meeting: Meeting) -> None:
         await meeting.send(CHUNKED)

@@ -125,6 +125,7 @@ def test_the_patience_that_the_demo_bank_may_ask_for_ends_at_a_thousand_polls() 
 @pytest.mark.no_cover  # whole histories, see tests/conftest.py
 @pytest.mark.requirement("demo.settings")
 @pytest.mark.parametrize("count", [1, 2, 5, ACCOUNTS_MAX])
+@pytest.mark.sampled
 def test_a_connection_has_so_many_accounts_as_asked_for_all_different_under_the_banks_name(count: int) -> None:
     found = accounts(connection(accounts=count, bank_name="Bank of Elsewhere"))
     assert len({account.stable_key for account in found}) == count

@@ -162,6 +162,7 @@ def by_file(format_: str, records: Sequence[Record]) -> list[Record]:
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("user", ["demo", "solo", "lapsed", "globe"])
+@pytest.mark.sampled
 def test_a_file_of_the_history_gives_the_bookings_of_the_sync(format_: str, user: str, brought: Brought) -> None:
     synced, filed = brought(user), brought(user, format_)
     assert filed.booked == synced.booked
@@ -178,6 +179,7 @@ def test_types_are_those_of_the_sync_whatever_the_format(format_: str, brought: 
 
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", ["camt053", "mt940", "csv"])
+@pytest.mark.sampled
 def test_a_file_of_what_was_synced_brings_no_new_row(format_: str, fetched: Fetch, synced: Ledger) -> None:
     before = synced.rows("id, created_at")
     assert synced.bring(by_file(format_, fetched("solo")), connector="files") == 0
@@ -186,6 +188,7 @@ def test_a_file_of_what_was_synced_brings_no_new_row(format_: str, fetched: Fetc
 
 @pytest.mark.requirement("export.again")
 @pytest.mark.parametrize("format_", ["camt053", "ofx", "csv"])
+@pytest.mark.sampled
 def test_an_export_under_our_own_ids_comes_back_without_a_new_row(format_: str, fetched: Fetch, synced: Ledger) -> None:
     account, *_, statement = fetched("solo")
     own = synced.database.rows("SELECT * FROM transactions WHERE user_id = $1", synced.user.id)
@@ -204,6 +207,7 @@ def test_an_export_under_our_own_ids_comes_back_without_a_new_row(format_: str, 
 
 
 @pytest.mark.requirement("demo.grows")
+@pytest.mark.long
 def test_syncing_day_by_day_ends_where_one_sync_ends(ledger: Callable[[str], Ledger]) -> None:
     setting = next(user for user in USERS if user.name == "solo").connections[0]
     found = Connection(id="con_1", user_id="usr_1", bank_name="Musterbank", settings=setting)
@@ -224,6 +228,7 @@ def test_syncing_day_by_day_ends_where_one_sync_ends(ledger: Callable[[str], Led
 
 @pytest.mark.requirement("demo.pending")
 @pytest.mark.parametrize("today", [date(2026, 11, 20), date(2026, 12, 23)])
+@pytest.mark.long
 def test_every_announced_row_that_books_keeps_its_id(today: date, ledger: Callable[[str], Ledger]) -> None:
     setting = next(user for user in USERS if user.name == "demo").connections[1]
     found = Connection(id="con_1", user_id="usr_1", bank_name="Musterbank", settings=setting)
@@ -245,6 +250,7 @@ def test_every_announced_row_that_books_keeps_its_id(today: date, ledger: Callab
 
 
 @pytest.mark.requirement("demo.content")
+@pytest.mark.long
 def test_all_types_and_all_categories_and_none_of_them_occur_for_demo(brought: Brought) -> None:
     demo = brought("demo")
     assert {row[0] for row in demo.rows("DISTINCT type")} == {

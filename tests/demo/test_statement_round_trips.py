@@ -88,6 +88,7 @@ def test_camt_gives_everything_back_and_is_valid(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.camt053")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_camt_gives_the_demo_histories_back_and_is_valid(user: str, fetched: Fetch) -> None:
     records = with_servicer_reference(fetched(user))
     stream = as_camt(fetched(user))
@@ -127,6 +128,7 @@ def test_ofx_gives_back_what_it_carries(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.ofx")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_ofx_gives_the_booked_demo_histories_back(user: str, fetched: Fetch) -> None:
     booked = [record for record in fetched(user) if getattr(record, "status", "booked") == "booked"]
     back = list(ofx.read(as_ofx(fetched(user))))

@@ -66,6 +66,7 @@ def foretold(holder: Holder) -> list[tuple[str, float]]:
 
 
 @pytest.mark.requirement("recurring.added")
+@pytest.mark.long
 def test_what_is_added_stands_in_the_list_the_forecast_and_the_calendar_until_it_is_removed(
     holder: Holder, said: Said
 ) -> None:
@@ -184,6 +185,7 @@ def test_a_selection_has_what_belongs_to_its_accounts_and_a_merge_hands_it_over(
         ({"account": "Nobody"}, "no account"),
     ],
 )
+@pytest.mark.sampled
 def test_what_cannot_be_added_is_said(holder: Holder, said: Said, otherwise: Json, message: str) -> None:
     holder.bring(GIRO, ledger())
     with pytest.raises(CommandError, match=message):
@@ -271,6 +273,7 @@ def test_what_is_found_already_is_answered_as_it_was_found_and_added_once(holder
         ("direction", "all", "direction: must be one of outgoing, incoming"),
     ],
 )
+@pytest.mark.sampled
 def test_each_bad_field_is_said_and_nothing_is_kept(
     holder: Holder, wanted: Json, field: str, value: object, sentence: str
 ) -> None:

@@ -143,6 +143,7 @@ def test_an_account_is_renamed_hidden_and_shown_again(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("page.accounts")
+@pytest.mark.long
 def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: Service) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Rewe"), booked("2026-11-11", "-1.00")])

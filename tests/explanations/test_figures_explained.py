@@ -175,6 +175,7 @@ def holds_all_categories(holder: Holder, chosen: str, listed: list[Json]) -> Non
 
 @pytest.mark.requirement("explanations.add-up")
 @pytest.mark.parametrize("name", ["demo", "solo", "globe"])
+@pytest.mark.long
 def test_explanations_add_up_for_the_users_of_the_demo(demo_service: Service, name: str) -> None:
     client = demo_service.named(name)
     for selection in selections([account["id"] for account in body_of(client, "/accounts")["accounts"]]):

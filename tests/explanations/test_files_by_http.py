@@ -306,6 +306,7 @@ def test_what_stands_in_another_account_already_is_told(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("page.imports")
+@pytest.mark.long
 def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
     holder: Holder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,6 +449,7 @@ def test_a_preview_that_nobody_asks_about_ends(holder: Holder, monkeypatch: pyte
         (StoreFull("The disk is full."), "The disk is full."),
     ],
 )
+@pytest.mark.sampled
 def test_a_failure_of_ours_is_a_sentence_too(
     holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: BaseException, sentence: str
 ) -> None:

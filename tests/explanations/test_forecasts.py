@@ -84,6 +84,7 @@ def test_an_account_is_told_with_what_recurs_in_and_out(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("forecast.left_out")
+@pytest.mark.long
 def test_accounts_without_a_forecast_are_named_with_the_reason(holder: Holder) -> None:
     days = [f"2026-11-{number:02}" for number in range(1, 13)]
     few = AccountRecord(stable_key="few", name="Few", currency="EUR")
@@ -106,6 +107,7 @@ def test_accounts_without_a_forecast_are_named_with_the_reason(holder: Holder) -
 
 
 @pytest.mark.requirement("forecast.answer")
+@pytest.mark.long
 def test_a_transfer_between_two_accounts_is_no_event_of_both_together(holder: Holder) -> None:
     rows = [booked(f"2026-{number:02}-05", "-20.00", purpose=f"Kauf {number}") for number in range(1, 12)]
     moved = [f"2026-{number:02}-02" for number in range(1, 12)]
@@ -137,6 +139,7 @@ def test_a_transfer_between_two_accounts_is_no_event_of_both_together(holder: Ho
 
 
 @pytest.mark.requirement("forecast.answer")
+@pytest.mark.long
 def test_what_the_demo_is_told_adds_up_and_says_how_wrong_it_was(demo_service: Service) -> None:
     today = demo_service.services.clock.today()
     for name in ("demo", "solo", "globe", "empty"):
@@ -167,6 +170,7 @@ def test_foreign_accounts_and_too_many_days_are_refused(demo_service: Service) -
 
 
 @pytest.mark.requirement("forecast.figures_only")
+@pytest.mark.sampled
 def test_a_grant_of_some_accounts_is_told_of_those_alone(granted: Granted) -> None:
     whole = {each["accountId"]: each for each in body_of(granted.every, "/forecast")["accounts"]}
     own, other = list(whole)[:2]
@@ -179,6 +183,7 @@ def test_a_grant_of_some_accounts_is_told_of_those_alone(granted: Granted) -> No
 
 
 @pytest.mark.requirement("forecast.figures_only")
+@pytest.mark.sampled
 def test_a_grant_of_figures_only_is_told_the_ends_of_months_and_no_names(granted: Granted) -> None:
     today = granted.service.services.clock.today()
     client = granted.rest(Terms(figures_only=True))

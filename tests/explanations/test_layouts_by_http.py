@@ -45,6 +45,7 @@ def kept(client: TestClient) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("layouts.chosen")
+@pytest.mark.long
 def test_a_refused_file_comes_with_what_was_guessed_to_be_changed_and_sent_back(holder: Holder) -> None:
     client = writer(holder)
     refused = sent(client, FEBRUARY, dryRun="true")
@@ -85,6 +86,7 @@ def test_a_kept_layout_reads_the_next_file_with_the_same_columns_until_it_is_rem
 
 
 @pytest.mark.requirement("layouts.kept")
+@pytest.mark.long
 def test_a_preview_and_a_refused_file_keep_nothing_and_another_choice_takes_the_place(holder: Holder) -> None:
     client = writer(holder)
     assert sent(client, FEBRUARY, layout=SPENT, keepLayout="true", dryRun="true")["new"] == 2
@@ -98,6 +100,7 @@ def test_a_preview_and_a_refused_file_keep_nothing_and_another_choice_takes_the_
 
 
 @pytest.mark.requirement("layouts.kept")
+@pytest.mark.long
 def test_another_account_than_the_kept_one_can_be_named_and_one_that_is_gone_is_asked_about(holder: Holder) -> None:
     client = writer(holder)
     sent(client, FEBRUARY, layout=SPENT, keepLayout="true")
@@ -112,6 +115,7 @@ def test_another_account_than_the_kept_one_can_be_named_and_one_that_is_gone_is_
 
 
 @pytest.mark.requirement("layouts.kept")
+@pytest.mark.long
 def test_what_one_user_keeps_reads_no_file_of_another(holder: Holder, service: Service) -> None:
     other = service.newcomer()
     sent(writer(holder), FEBRUARY, layout=SPENT, keepLayout="true")

@@ -37,6 +37,7 @@ def known(request: pytest.FixtureRequest, demo_service: Service) -> Known:
 
 
 @pytest.mark.requirement("recomputed.cashflow")
+@pytest.mark.long
 def test_cashflow_of_every_selection_is_what_the_listed_transactions_add_up_to(known: Known) -> None:
     for selection in known.selections():
         told = asked(known.client, "/cashflow", accountIds=",".join(selection), months=str(MONTHS))["cashflow"]
@@ -57,6 +58,7 @@ def test_snapshot_of_every_selection_is_what_the_listed_transactions_add_up_to(k
 
 
 @pytest.mark.requirement("recomputed.subscriptions")
+@pytest.mark.long
 def test_subscriptions_of_every_selection_are_what_their_charges_say(known: Known) -> None:
     for selection in known.selections():
         ids = ",".join(selection)

@@ -51,6 +51,7 @@ def test_a_page_past_the_end_is_empty(demo_service: Service) -> None:
 
 @pytest.mark.requirement("search.filters")
 @pytest.mark.parametrize("name", ["demo", "globe"])
+@pytest.mark.long
 def test_each_filter_lets_through_what_its_sentence_says(demo_service: Service, name: str) -> None:
     client = demo_service.named(name)
     every = found(client)
@@ -83,6 +84,7 @@ def test_strom_finds_stromabschlag_and_not_lindstroem(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("search.status")
+@pytest.mark.long
 def test_what_is_pending_is_found_and_added_up_only_when_asked_for(demo_service: Service) -> None:
     client = demo_service.named("solo")
     booked, pending, both = (found(client, status=status) for status in ("booked", "pending", "all"))
@@ -168,6 +170,7 @@ KEYS = ("category", "merchant", "account", "type", "day", "week", "month", "year
 @pytest.mark.requirement("totals.groups")
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("limit", [1, 7, 1000])
+@pytest.mark.sampled
 def test_groups_and_rest_add_up_to_the_whole(demo_service: Service, key: str, limit: int) -> None:
     client = demo_service.named("globe")
     for keys in (key, f"{key},{KEYS[KEYS.index(key) - 3]}"):
@@ -182,6 +185,7 @@ def test_groups_and_rest_add_up_to_the_whole(demo_service: Service, key: str, li
 
 
 @pytest.mark.requirement("totals.groups")
+@pytest.mark.long
 def test_a_group_is_what_its_own_filters_find(demo_service: Service) -> None:
     client = demo_service.named("demo")
     for keys in ("merchant,month", "type,account"):

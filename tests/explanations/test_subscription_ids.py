@@ -40,6 +40,7 @@ def contracts_by_id(holder: Holder) -> dict[str, set[frozenset[str]]]:
 
 @pytest.mark.no_cover  # every selection of accounts, see tests/conftest.py
 @pytest.mark.requirement("subscriptions.id")
+@pytest.mark.long
 def test_five_rents_to_one_landlord_have_five_ids_in_every_selection(holder: Holder) -> None:
     for name, amount in zip("abcde", ("500.00", "610.00", "745.00", "880.00", "1010.00"), strict=True):
         holder.bring(account(name), rents(amount))

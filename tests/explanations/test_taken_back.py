@@ -56,6 +56,7 @@ def holder(new_holder: Callable[[], Holder]) -> Holder:
 
 
 @pytest.mark.requirement("import.complete-windows")
+@pytest.mark.long
 def test_a_booking_that_the_bank_takes_back_is_said_for_a_week_and_can_be_seen(holder: Holder) -> None:
     holder.bring(GIRO, [CAFE, SHOP], november("92.20"))
     holder.bring(SAVINGS, [booked("2026-11-04", "1.00", "Bank")])

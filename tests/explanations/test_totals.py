@@ -37,6 +37,7 @@ def test_a_month_has_the_figures_of_the_cashflow(demo_service: Service) -> None:
 
 @pytest.mark.requirement("totals.figures")
 @pytest.mark.parametrize("filters", [{}, {"category": "GROCERIES"}, {"search": "rewe"}, {"dateFrom": "2026-11-01"}])
+@pytest.mark.sampled
 def test_totals_are_what_the_pages_add_up_to(demo_service: Service, filters: dict[str, str]) -> None:
     client = demo_service.named("solo")  # one account: nothing can be a transfer inside it
     rows = every_row(client, **filters)

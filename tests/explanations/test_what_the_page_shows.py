@@ -115,6 +115,7 @@ def test_accounts_add_up_to_the_point_of_the_same_day(demo_service: Service) -> 
 
 
 @pytest.mark.requirement("balances.points")
+@pytest.mark.long
 def test_the_last_point_is_the_snapshot_of_every_user_of_the_demo(demo_service: Service) -> None:
     today = demo_service.services.clock.today().isoformat()
     for name in ("demo", "globe", "solo"):

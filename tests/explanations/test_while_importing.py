@@ -27,6 +27,7 @@ def weekly(number: int) -> list[TransactionRecord]:
 
 @pytest.mark.no_cover  # many answers, see tests/conftest.py
 @pytest.mark.requirement("explanations.add-up")
+@pytest.mark.long
 def test_every_answer_adds_up_while_imports_come_in(holder: Holder) -> None:
     holder.bring(GIRO, weekly(0))
 

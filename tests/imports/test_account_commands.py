@@ -18,6 +18,7 @@ UNASKED = "There is nobody to ask. Use --yes to go ahead without a question.\n"
 
 
 @pytest.mark.requirement("cli.accounts")
+@pytest.mark.long
 def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, write: Write) -> None:
     shell("import", "--user", "eva", write("a.csv", JANUARY))
     warned = shell("import", "--user", "eva", write("a.sta", THE_SAME))
@@ -50,6 +51,7 @@ def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, wri
 
 
 @pytest.mark.requirement("cli.imports")
+@pytest.mark.long
 def test_imports_are_listed_and_taken_back(shell: Shell, write: Write) -> None:
     shell("import", "--user", "eva", write("a.csv", JANUARY))
     shell("import", "--user", "eva", "--account", "N26", write("b.csv", csv(("2026-02-01", "4.00", "four"))))
@@ -65,6 +67,7 @@ def test_imports_are_listed_and_taken_back(shell: Shell, write: Write) -> None:
 
 
 @pytest.mark.requirement("cli.imports")
+@pytest.mark.long
 def test_what_another_import_words_differently_comes_to_the_fore_and_older_imports_are_named(
     shell: Shell, write: Write
 ) -> None:
@@ -85,6 +88,7 @@ def test_what_another_import_words_differently_comes_to_the_fore_and_older_impor
 
 @pytest.mark.engine("duckdb")  # its own process opens the store in a folder
 @pytest.mark.requirement("import.anonymous")
+@pytest.mark.long
 def test_the_question_is_asked_at_a_terminal(shell: Shell, write: Write) -> None:
     shell("import", "--user", "eva", write("eva.csv", JANUARY))
     partners = write("tom.csv", csv(("2026-01-10", "7.00", "another")))
@@ -114,6 +118,7 @@ def test_the_question_is_asked_at_a_terminal(shell: Shell, write: Write) -> None
 
 
 @pytest.mark.requirement("import.anonymous")
+@pytest.mark.long
 def test_a_connected_folder_cannot_ask_and_refuses_the_file(shell: Shell, write: Write, tmp_path: Path) -> None:
     folder = tmp_path / "statements"
     folder.mkdir()

@@ -109,6 +109,7 @@ def test_a_bank_is_named_by_its_code_or_its_bic(key: str, bic: str | None, name:
 
 
 @pytest.mark.requirement("accounts.resolve")
+@pytest.mark.long
 def test_an_account_without_iban_and_name_is_called_by_bank_and_number(eva: Household, write: Write) -> None:
     eva.bring(write("a.sta", mt940("99999999/2626262626", ("0102", "C", "1,00", "x"))))
     eva.bring(write("b.csv", JANUARY))
@@ -118,6 +119,7 @@ def test_an_account_without_iban_and_name_is_called_by_bank_and_number(eva: Hous
 
 
 @pytest.mark.requirement("accounts.gains-iban")
+@pytest.mark.long
 def test_an_account_that_gains_an_iban_stays_the_account_and_meets_other_files_of_it(
     eva: Household, write: Write
 ) -> None:
@@ -139,6 +141,7 @@ def test_an_account_that_gains_an_iban_stays_the_account_and_meets_other_files_o
 
 @pytest.mark.requirement("accounts.german-iban")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.sampled
 def test_an_iban_and_its_bank_code_with_number_are_one_account_in_either_order(
     eva: Household, write: Write, order: tuple[int, int]
 ) -> None:
@@ -163,6 +166,7 @@ def test_a_batch_without_reference_counts_once_when_another_file_gives_its_sum(e
 
 
 @pytest.mark.requirement("accounts.resolve")
+@pytest.mark.long
 def test_an_own_name_survives_imports_and_can_be_taken_away(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
     command(eva, "accounts rename", account="n26", name=" Haushalt ")
@@ -178,6 +182,7 @@ def test_an_own_name_survives_imports_and_can_be_taken_away(eva: Household, writ
 
 
 @pytest.mark.requirement("accounts.hidden")
+@pytest.mark.long
 def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Household, write: Write) -> None:
     eva.bring(write("giro.xml", camt(GIRO, "2026-01-02 | 10.00 | A | a |", opening="0.00", closing="10.00")))
     eva.bring(write("savings.xml", camt(SAVINGS, "2026-01-02 | 20.00 | B | b |")))
@@ -209,6 +214,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
 
 @pytest.mark.requirement("accounts.merged")
 @pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.long
 def test_merged_accounts_have_every_booking_once_whatever_their_sources_call_it(
     eva: Household, write: Write, is_older: bool
 ) -> None:
@@ -231,6 +237,7 @@ def test_merged_accounts_have_every_booking_once_whatever_their_sources_call_it(
 
 
 @pytest.mark.requirement("accounts.merged")
+@pytest.mark.long
 def test_accounts_of_two_currencies_and_one_with_itself_are_not_merged(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
     eva.bring(write("usd.sta", mt940("1234", ("0102", "C", "1,00", "x")).replace("EUR", "USD")))
@@ -252,6 +259,7 @@ def test_accounts_of_two_currencies_and_one_with_itself_are_not_merged(eva: Hous
         ({"iban": None, "kind": "savings"}, {"iban": GIRO, "kind": "savings"}, None),
     ],
 )
+@pytest.mark.sampled
 def test_what_both_accounts_say_has_to_agree(
     first: dict[str, str | None], second: dict[str, str | None], refusal: str | None, eva: Household, write: Write
 ) -> None:
@@ -307,6 +315,7 @@ def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Househo
 
 
 @pytest.mark.requirement("accounts.merged")
+@pytest.mark.long
 def test_what_was_merged_into_an_account_goes_with_it_when_it_is_separated(eva: Household, write: Write) -> None:
     for number in "123":
         eva.bring(write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))))
@@ -320,6 +329,7 @@ def test_what_was_merged_into_an_account_goes_with_it_when_it_is_separated(eva: 
 
 
 @pytest.mark.requirement("accounts.merged")
+@pytest.mark.long
 def test_what_was_merged_into_an_account_follows_it_into_the_next(eva: Household, write: Write) -> None:
     first, second, third = (
         write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))) for number in "123"
@@ -384,6 +394,7 @@ def test_a_file_of_a_partner_is_refused_where_nobody_can_be_asked(eva: Household
 
 
 @pytest.mark.requirement("import.anonymous")
+@pytest.mark.long
 def test_a_person_is_asked_whose_file_it_is_and_may_say_that_it_is_another_account(
     eva: Household, write: Write
 ) -> None:
@@ -406,6 +417,7 @@ def test_a_person_is_asked_whose_file_it_is_and_may_say_that_it_is_another_accou
 
 
 @pytest.mark.requirement("accounts.chosen")
+@pytest.mark.long
 def test_a_file_goes_to_the_account_that_is_chosen_and_its_bookings_count_once(eva: Household, write: Write) -> None:
     eva.bring(write("a.sta", THE_SAME))
     eva.bring(write("a.csv", JANUARY), account=only(eva).iban)
@@ -430,6 +442,7 @@ def test_a_file_of_another_currency_or_of_several_accounts_goes_to_no_chosen_one
 
 
 @pytest.mark.requirement("accounts.overlap")
+@pytest.mark.long
 def test_a_file_whose_bookings_stand_in_another_account_is_asked_about(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
     assert eva.notes == []

@@ -121,6 +121,7 @@ def kinds(page: dict[str, list[object]]) -> tuple[int, int, int]:
 
 
 @pytest.mark.requirement("changes.promise")
+@pytest.mark.long
 def test_what_is_new_different_and_gone_is_told_once_each_in_its_list(life: Life, served: Served) -> None:
     first, second = booked("2026-03-02", "-5.00", "Rewe", "Brot"), booked("2026-03-03", "-7.00", "Kino", "Film")
     life.bring(GIRO, first, second, of=life.files)
@@ -147,6 +148,7 @@ def test_what_is_new_different_and_gone_is_told_once_each_in_its_list(life: Life
 
 
 @pytest.mark.requirement("changes.promise")
+@pytest.mark.long
 def test_what_changes_behind_a_reader_within_a_run_comes_once_more_and_nothing_begins_again(
     life: Life, served: Served
 ) -> None:
@@ -168,6 +170,7 @@ def test_what_changes_behind_a_reader_within_a_run_comes_once_more_and_nothing_b
 
 
 @pytest.mark.requirement("changes.promise")
+@pytest.mark.long
 def test_an_account_that_is_hidden_takes_its_rows_along_and_brings_them_back(life: Life, served: Served) -> None:
     life.bring(GIRO, booked("2026-03-02", "-5.00", "Rewe", "Brot"))
     life.bring(SAVINGS, booked("2026-03-02", "50.00", "Eva", "Sparen"), of=life.files)
@@ -217,6 +220,7 @@ def test_what_becomes_known_of_an_account_later_changes_its_rows_and_a_failure_o
 
 
 @pytest.mark.requirement("changes.promise")
+@pytest.mark.long
 def test_an_adjusting_entry_changes_goes_and_comes_back(life: Life, served: Served) -> None:
     def stated(opening: str, first: str, closing: str, last: str) -> StatementRecord:
         days = {"opening_date": date.fromisoformat(first), "closing_date": date.fromisoformat(last)}
@@ -515,6 +519,7 @@ def test_a_store_of_before_is_told_as_it_is_and_then_only_what_changes(life: Lif
 
 @pytest.mark.engine("duckdb")
 @pytest.mark.requirement("changes.cursors")
+@pytest.mark.long
 def test_a_restored_backup_is_another_life_and_every_cursor_of_before_is_410(life: Life, served: Served) -> None:
     life.bring(GIRO, booked("2026-03-02", "-5.00", "Rewe", "Brot"), of=life.files)
     services = life.eva.services
@@ -566,6 +571,7 @@ def test_a_new_incarnation_that_one_process_begins_is_410_once_at_all_processes(
 
 @pytest.mark.no_cover  # many steps, see tests/conftest.py
 @pytest.mark.requirement("changes.promise")
+@pytest.mark.long
 def test_a_copy_that_is_read_while_four_write_lacks_nothing(life: Life, served: Served) -> None:
     life.bring(GIRO, booked("2026-03-01", "-1.00", "Rewe", "Brot"), of=life.files)
     mirrors = [Mirror(served.client(), limit=limit) for limit in (1, 5, 500)]

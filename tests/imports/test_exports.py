@@ -56,6 +56,7 @@ def filled(full_folder: Path, tmp_path: Path) -> Shell:
 @pytest.mark.requirement("export.again")
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("connection", ["Statement files", "Another name"])
+@pytest.mark.sampled
 def test_an_export_brings_no_new_row_whatever_connection_it_comes_by(
     format_: str, connection: str, filled: Shell, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_an_export_brings_no_new_row_whatever_connection_it_comes_by(
 
 @pytest.mark.requirement("export.again")
 @pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.sampled
 def test_an_export_fills_the_store_of_another_user(format_: str, filled: Shell, tmp_path: Path) -> None:
     path = filled.export(format_, tmp_path / "export")
     count = len(filled.rows("id"))
@@ -89,6 +91,7 @@ def test_an_export_fills_the_store_of_another_user(format_: str, filled: Shell, 
 
 @pytest.mark.requirement("export.again")
 @pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.sampled
 def test_accounts_that_only_our_ids_tell_apart_stay_apart(
     format_: str, shell: Shell, write: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -110,6 +113,7 @@ def test_accounts_that_only_our_ids_tell_apart_stay_apart(
 
 @pytest.mark.requirement("export.adjusting-entries")
 @pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.sampled
 def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: Shell, tmp_path: Path) -> None:
     """Between a statement that ends with 100 and one that begins with 120 there are 20 that nobody booked."""
     giro = AccountRecord(stable_key="DE89370400440532013000", iban="DE89370400440532013000", currency="EUR")
@@ -142,6 +146,7 @@ def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: S
 @pytest.mark.requirement("export.again")
 @pytest.mark.parametrize("format_", ["csv", "camt053", "beancount"])
 @pytest.mark.parametrize(("balance_day", "opening_day", "opening"), [(2, 2, 107), (1, 1, 100)])
+@pytest.mark.sampled
 def test_an_opening_balance_lacks_no_booking_after_the_day_of_the_closing_one(
     format_: str, balance_day: int, opening_day: int, opening: int, shell: Shell, tmp_path: Path
 ) -> None:
@@ -254,6 +259,7 @@ def of_account(iban: str, *amounts: int) -> bytes:
 
 
 @pytest.mark.requirement("export.whole")
+@pytest.mark.long
 def test_what_an_import_brings_during_an_export_is_in_none_of_its_balances(
     shell: Shell, write: Callable[..., Path], tmp_path: Path
 ) -> None:

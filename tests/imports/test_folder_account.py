@@ -67,6 +67,7 @@ def test_an_account_that_is_not_there_is_said_at_once(shell: Shell, folder: Path
     assert shell.rows_of("eva", "count(*)", "connections") == [(1,)]
 
 
+@pytest.mark.long
 def test_the_files_follow_an_account_that_is_merged(shell: Shell, folder: Path, tmp_path: Path) -> None:
     shell("connect", "folder", folder, "--user", "eva", "--account", "Cash")
     (tmp_path / "second.csv").write_text(APRIL)
@@ -78,6 +79,7 @@ def test_the_files_follow_an_account_that_is_merged(shell: Shell, folder: Path, 
     assert shell.rows_of("eva", "DISTINCT account_id") == [(other,)]
 
 
+@pytest.mark.long
 def test_the_files_of_an_account_that_is_deleted_speak_for_themselves(shell: Shell, folder: Path) -> None:
     shell("connect", "folder", folder, "--user", "eva", "--account", "Cash")
     shell("accounts", "delete", "Cash", "--user", "eva", "--yes")

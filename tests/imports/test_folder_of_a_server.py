@@ -32,6 +32,7 @@ def names(folder: Path) -> set[str]:
 
 @pytest.mark.requirement("folder.done-and-failed")
 @pytest.mark.requirement("log.no-personal-data")
+@pytest.mark.long
 def test_good_files_are_imported_hostile_ones_put_away_and_the_log_names_nobody(served: Served, tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "bank", tmp_path / "elsewhere.csv"
     folder.mkdir()
@@ -75,6 +76,7 @@ def test_good_files_are_imported_hostile_ones_put_away_and_the_log_names_nobody(
 
 
 @pytest.mark.requirement("folder.of-its-own")
+@pytest.mark.long
 def test_a_folder_that_holds_other_things_is_not_connected_and_stays_as_it_is(served: Served, tmp_path: Path) -> None:
     folder = tmp_path / "Downloads"
     folder.mkdir()

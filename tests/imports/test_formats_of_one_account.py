@@ -67,6 +67,7 @@ def told_in(each_format_told: tuple[Path, Mapping[str, Bank]], tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("one", "other"), [*combinations(FORMATS, 2)])
+@pytest.mark.sampled
 def test_two_formats_tell_one_ledger_in_either_order_under_the_first_ids(
     told_in: Mapping[str, Bank], one: str, other: str
 ) -> None:

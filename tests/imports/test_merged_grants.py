@@ -60,6 +60,7 @@ def test_an_app_that_saw_one_of_two_accounts_does_not_see_the_merged_one(
 
 @pytest.mark.requirement("grants.merged")
 @pytest.mark.parametrize(("named", "all_but"), [(None, False), ([0, 1], False), ([0], False), ([1], True)])
+@pytest.mark.sampled
 def test_what_shows_no_more_after_a_merge_stays_as_it_is(
     eva: Household, two: tuple[str, str], named: list[int] | None, all_but: bool
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, 
 
 
 @pytest.mark.requirement("oauth.record")
+@pytest.mark.long
 def test_what_is_done_to_accounts_imports_subscription_and_banks_is_recorded(
     eva: Household, write: Write, two: tuple[str, str]
 ) -> None:

@@ -56,6 +56,7 @@ def zipped(*files: tuple[str, bytes]) -> bytes:
 
 @pytest.mark.requirement("import.attacks")
 @pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.sampled
 def test_an_attack_is_refused_in_a_sentence_and_leaves_nothing(
     name: str, shell: Shell, write: Callable[..., Path]
 ) -> None:

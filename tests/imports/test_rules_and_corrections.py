@@ -37,6 +37,7 @@ def rule(**said: str) -> str:
         '{"field": "text"}',
     ],
 )
+@pytest.mark.sampled
 def test_a_fault_names_its_line_and_no_rule_is_added(fault: str, filled: Shell, write: Callable[..., Path]) -> None:
     path = write("rules.jsonl", f"# a comment\n{rule()}\n\n{fault}\n")
     result = filled("rules", "add", "--user", "eva", path, code=1)
@@ -68,6 +69,7 @@ def test_listed_rules_can_be_added_again(filled: Shell, write: Callable[..., Pat
 
 
 @pytest.mark.requirement("rules.own-transfers")
+@pytest.mark.long
 def test_a_rule_of_the_user_wins_over_an_own_transfer(shell: Shell, write: Callable[..., Path]) -> None:
     shell("connect", "demo", "--user", "eva")
     own = [row for row in shell.rows("id, category, category_rule, transfer_account_id") if row[3]]

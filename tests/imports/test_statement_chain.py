@@ -57,6 +57,7 @@ def in_order(
 
 @pytest.mark.requirement("import.any-order")
 @pytest.mark.parametrize("order", ["reversed", "shuffled"])
+@pytest.mark.long
 def test_any_order_and_every_file_twice_give_the_same_ledger(
     order: str, bank: Chain, files: list[Path], in_order: tuple[object, ...], shell: Shell
 ) -> None:
@@ -72,6 +73,7 @@ def test_any_order_and_every_file_twice_give_the_same_ledger(
 
 @pytest.mark.engine("duckdb")  # its own process opens the store in a folder
 @pytest.mark.requirement("import.killed")
+@pytest.mark.long
 def test_a_kill_in_the_middle_loses_and_doubles_nothing(
     bank: Chain, files: list[Path], in_order: tuple[object, ...], shell: Shell
 ) -> None:

@@ -133,6 +133,7 @@ def test_what_was_never_imported_still_runs_or_is_undone_already_is_refused(
 
 
 @pytest.mark.requirement("imports.undo.older")
+@pytest.mark.long
 def test_what_an_older_version_imported_stays_and_is_the_beginning_of_the_account(
     eva: Household, write: Callable[..., Path]
 ) -> None:

@@ -76,6 +76,7 @@ def test_an_end_that_the_provider_does_not_know_of_is_told_as_such_and_an_unknow
     assert (unknown.status_code, "anything" in unknown.text) == (200, False)
 
 
+@pytest.mark.long
 def test_a_bank_whose_allowance_is_used_up_is_said_to_be_left_alone_and_not_to_be_fetched_from(
     live: Live, browser: httpx.Client
 ) -> None:

@@ -42,6 +42,7 @@ def page(live: Live) -> Iterator[Callable[[str, str], httpx.Client]]:
 
 
 @pytest.mark.requirement("live.attempts")
+@pytest.mark.long
 def test_the_last_form_sent_twice_begins_one_first_sync(live: Live, page: Callable[[str, str], httpx.Client]) -> None:
     customer, user = live.simplefin.customer(), live.user()
     customer.account("1", "5.00", booking("a", today(), "-1.00", "Cafe"), day=today())
@@ -57,6 +58,7 @@ def test_the_last_form_sent_twice_begins_one_first_sync(live: Live, page: Callab
 
 
 @pytest.mark.requirement("live.fints")
+@pytest.mark.long
 def test_a_second_login_at_a_bank_is_a_connection_beside_the_first_and_the_same_one_renews(live: Live) -> None:
     user = live.user()
     with serving(FinTsBank(example(today()))) as fints_bank:
@@ -81,6 +83,7 @@ def test_a_second_login_at_a_bank_is_a_connection_beside_the_first_and_the_same_
         ("de", "Die Zustimmung endet in weniger als 7 Tagen", "Die Zustimmung ist abgelaufen", "Bank erneuern"),
     ],
 )
+@pytest.mark.sampled
 def test_the_account_page_reminds_of_a_consent_that_ends_and_leads_to_the_renewal(
     live: Live, page: Callable[[str, str], httpx.Client], language: str, ends: str, expired: str, link: str
 ) -> None:

@@ -47,6 +47,7 @@ def served(copied: Callable[[], Path]) -> Iterator[Served]:
     ("user", "locale", "words", "way"),
     [("empty", "en-GB", ENGLISH, "tan"), ("solo", "de-DE", GERMAN, "redirect")],
 )
+@pytest.mark.long
 def test_a_stranger_connects_the_demo_bank_from_the_page_and_renews_it(
     served: Served, chromium: Browser, user: str, locale: str, words: dict[str, str], way: str
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_stranger_connects_the_demo_bank_from_the_page_and_renews_it(
     browser.close()
 
 
+@pytest.mark.long
 def test_an_open_page_follows_a_sync_that_something_else_began(served: Served, chromium: Browser) -> None:
     page = chromium.new_page(locale="en-GB")
     served.advance(31 * 60)
@@ -128,6 +130,7 @@ def test_who_declines_at_the_demo_bank_gives_no_access() -> None:
     assert str(refusal.value) == "The demo bank gave no access, because you declined."
 
 
+@pytest.mark.long
 def test_who_connects_by_command_is_told_what_came_and_may_do_it_again_at_once(tmp_path: Path) -> None:
     with closing(open_services(load({}, data_dir=empty_folder(tmp_path / "data")), has_live_demo=True)) as services:
         users.add(

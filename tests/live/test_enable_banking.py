@@ -94,6 +94,7 @@ def test_a_denial_connects_nothing(live: Live, bank: EnableBankingSimulator) -> 
     assert live.bankdata("connections", "list", "--user", user).stdout == ""
 
 
+@pytest.mark.long
 def test_a_bank_that_tells_less_is_asked_for_less_and_an_account_it_refuses_is_a_warning(
     live: Live, bank: EnableBankingSimulator
 ) -> None:
@@ -150,6 +151,7 @@ def at_the_bank(browser: httpx.Client) -> str:
     return unescape(link)
 
 
+@pytest.mark.long
 def test_a_stranger_connects_a_bank_from_the_page_alone_and_renews_it(
     live: Live, bank: EnableBankingSimulator, browser: httpx.Client
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_stranger_connects_a_bank_from_the_page_alone_and_renews_it(
 
 
 @pytest.mark.requirement("sync.attended")
+@pytest.mark.long
 def test_a_person_who_fetches_on_the_page_is_present_for_the_bank_and_an_app_is_not(
     live: Live, bank: EnableBankingSimulator, browser: httpx.Client
 ) -> None:
@@ -221,6 +224,7 @@ def test_the_way_back_is_good_once_in_the_browser_that_was_sent_and_for_no_forge
     assert bank.paths().count("POST /sessions") == exchanges + 1
 
 
+@pytest.mark.long
 def test_the_accounts_of_a_company_are_asked_for_as_such_when_they_are_renewed_too(
     live: Live, bank: EnableBankingSimulator, browser: httpx.Client
 ) -> None:

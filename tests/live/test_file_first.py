@@ -43,6 +43,7 @@ def statement(rows: str, closing: str) -> str:
     return camt(GIRO, rows, opening="100.00", closing=closing)
 
 
+@pytest.mark.long
 def test_enable_banking_tells_again_what_a_file_has_told(live: Live, tmp_path: Path) -> None:
     user = live.user()
     rows = f"""
@@ -89,6 +90,7 @@ def test_enable_banking_tells_again_what_a_file_has_told(live: Live, tmp_path: P
     assert live.balances(user) == {"Account giro": 120.0}
 
 
+@pytest.mark.long
 def test_simplefin_names_no_account_number_so_its_user_says_once_that_two_accounts_are_one(
     live: Live, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def sync(live: Live, user: str) -> list[str]:
     return [line.partition("\t")[2] for line in live.talk("sync", user=user).lines]
 
 
+@pytest.mark.long
 def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: Live, service: FinApi) -> None:
     user = connected(live, service)
     coffee = (days_ago(7).isoformat(), -4.2, "Kaffee")
@@ -77,6 +78,7 @@ def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: 
     assert live.balances(user)["Girokonto"] == 91.6
 
 
+@pytest.mark.long
 def test_a_token_that_ends_in_the_middle_is_renewed_once(live: Live, service: FinApi) -> None:
     user = connected(live, service)
     service.broken["/api/v2/transactions"] = Said(status=401, document={"errors": []})
@@ -84,6 +86,7 @@ def test_a_token_that_ends_in_the_middle_is_renewed_once(live: Live, service: Fi
     assert sync(live, user) == ["Beispielbank\t0 new transactions"]
 
 
+@pytest.mark.long
 def test_a_sign_in_that_the_bank_wants_ends_the_sync_until_it_is_renewed(live: Live, service: FinApi) -> None:
     user = connected(live, service)
     before = live.ids(user)
@@ -98,6 +101,7 @@ def test_a_sign_in_that_the_bank_wants_ends_the_sync_until_it_is_renewed(live: L
     assert (live.status(user), live.ids(user)) == ("ACTIVE", before)
 
 
+@pytest.mark.long
 def test_a_consent_that_is_over_though_the_bank_asks_for_nobody_is_given_again_in_a_new_form(
     live: Live, service: FinApi
 ) -> None:
@@ -124,6 +128,7 @@ def test_a_consent_that_is_over_though_the_bank_asks_for_nobody_is_given_again_i
         ("BANK_SERVER_REJECTION", True, "REAUTH_REQUIRED"),
     ],
 )
+@pytest.mark.sampled
 def test_what_a_failed_update_means(live: Live, service: FinApi, code: str, is_wanted: bool, status: str) -> None:
     user = connected(live, service)
     service.task, service.error_code, service.is_action_required = "COMPLETED_WITH_ERROR", code, is_wanted
@@ -132,6 +137,7 @@ def test_what_a_failed_update_means(live: Live, service: FinApi, code: str, is_w
 
 
 @pytest.mark.parametrize("fault", ["503", "truncated", "html", "redirect"])
+@pytest.mark.sampled
 def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, service: FinApi, fault: str) -> None:
     user = connected(live, service)
     service.accounts[0].bookings.append(booking(9, today(), "-1.00", "Neu", "Neu"))

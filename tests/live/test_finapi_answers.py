@@ -477,6 +477,7 @@ def test_an_account_without_a_currency_and_one_that_the_bank_did_not_refresh_are
         ("/pendingTransactions", {"pendingTransactions": [{"bankBookingDate": "2026-11-20"}]}),
     ],
 )
+@pytest.mark.sampled
 def test_an_answer_of_another_shape_is_damaged(
     host: FinApiHost, source: FinApi, connected: Connection, path: str, document: dict[str, Any]
 ) -> None:
@@ -510,6 +511,7 @@ def test_pages_end_at_the_last_one_that_is_allowed(
         (422, {}),
     ],
 )
+@pytest.mark.sampled
 def test_a_page_that_says_nothing_new_or_is_refused_ends_the_round_of_its_account_and_the_next_one_is_whole(
     host: FinApiHost, source: FinApi, connected: Connection, status: int, document: Any
 ) -> None:

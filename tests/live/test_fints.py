@@ -49,6 +49,7 @@ def sync(live: Live, user: str) -> list[str]:
     return [line.partition("\t")[2] for line in live.talk("sync", user=user).lines]
 
 
+@pytest.mark.long
 def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: Live, bank: FinTsBank) -> None:
     user = connected(live, bank)
     coffee = (days_ago(7).isoformat(), -4.2, "Kaffee")
@@ -96,6 +97,7 @@ def test_a_login_that_is_typed_with_the_command_takes_the_pin_alone_from_standar
 
 
 @pytest.mark.requirement("live.long-ago")
+@pytest.mark.long
 def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connected_without(
     live: Live, bank: FinTsBank
 ) -> None:
@@ -112,11 +114,13 @@ def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connect
 
 
 @pytest.mark.requirement("live.long-ago")
+@pytest.mark.long
 def test_an_approval_for_bookings_of_long_ago_that_nobody_answers_for_is_left_out(live: Live, bank: FinTsBank) -> None:
     bank.bank.free_days = 90
     assert live.bookings(connected(live, bank))[0][0] == days_ago(7).isoformat()
 
 
+@pytest.mark.long
 def test_a_bank_without_camt_gives_its_bookings_as_mt940(live: Live, bank: FinTsBank) -> None:
     bank.bank.format = "mt940"
     user = connected(live, bank)
@@ -125,6 +129,7 @@ def test_a_bank_without_camt_gives_its_bookings_as_mt940(live: Live, bank: FinTs
     assert sync(live, user) == ["Testbank AG\t0 new transactions"]
 
 
+@pytest.mark.long
 def test_a_pin_that_is_not_stored_opens_the_bank_once_and_lies_nowhere(live: Live, bank: FinTsBank) -> None:
     user = connected(live, bank, keep="no")
     asked = len(bank.asked)
@@ -138,6 +143,7 @@ def test_a_pin_that_is_not_stored_opens_the_bank_once_and_lies_nowhere(live: Liv
     assert bank.bank.pin not in live.served.log.read_text()
 
 
+@pytest.mark.long
 def test_a_tan_is_asked_for_and_a_wrong_one_connects_nothing(live: Live, bank: FinTsBank) -> None:
     bank.bank.tan = "typed"
     user = live.user()
@@ -148,6 +154,7 @@ def test_a_tan_is_asked_for_and_a_wrong_one_connects_nothing(live: Live, bank: F
     assert talk.lines == ["Testbank AG: 2 new accounts, 2 new transactions"]
 
 
+@pytest.mark.long
 def test_a_wrong_pin_is_asked_for_again_and_never_tried_twice(live: Live, bank: FinTsBank) -> None:
     user = live.user()
     talk = connect(live, bank, user, bank.bank.login, "wrong", "yes", "", bank.bank.pin, "yes")
@@ -162,6 +169,7 @@ def test_a_wrong_pin_is_asked_for_again_and_never_tried_twice(live: Live, bank: 
     assert len(bank.asked) == asked
 
 
+@pytest.mark.long
 def test_an_approval_wanted_while_nobody_is_there_ends_the_sync_for_good(live: Live, bank: FinTsBank) -> None:
     user = connected(live, bank)
     bank.bank.approvals.clear()
@@ -175,6 +183,7 @@ def test_an_approval_wanted_while_nobody_is_there_ends_the_sync_for_good(live: L
 
 
 @pytest.mark.parametrize("fault", ["503", "html", "truncated", "redirect"])
+@pytest.mark.sampled
 def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, bank: FinTsBank, fault: str) -> None:
     user = connected(live, bank)
     bank.bank.accounts[0].bookings.append(Booking(day=today(), amount=Decimal("-1.00"), name="Neu", purpose="Neu"))
@@ -188,6 +197,7 @@ def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, bank: FinTsBan
     assert talk.lines == ["Testbank AG: 0 new accounts, 1 new transaction"]
 
 
+@pytest.mark.long
 def test_an_account_that_was_not_stored_before_a_crash_is_read_from_its_beginning(bank: FinTsBank) -> None:
     bank.bank.tan = "none"
     two_months_ago = days_ago(60)
@@ -209,6 +219,7 @@ def test_an_account_that_was_not_stored_before_a_crash_is_read_from_its_beginnin
     assert [of for _, of in told(savings.cursor)] == [3, 0]
 
 
+@pytest.mark.long
 def test_what_the_bank_refuses_is_named(live: Live, bank: FinTsBank) -> None:
     user = connected(live, bank)
     bank.bank.refused = {"HKCAZ"}

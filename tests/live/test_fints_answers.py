@@ -314,6 +314,7 @@ def test_a_stored_pin_that_the_bank_refuses_is_forgotten(source: FinTs, served: 
 
 
 @pytest.mark.parametrize("tan", ["app", "typed"])
+@pytest.mark.sampled
 def test_a_sync_that_needs_an_approval_ends_and_says_where_it_is_given(
     source: FinTs, served: FinTsBank, tan: Any
 ) -> None:
@@ -366,6 +367,7 @@ def test_an_answer_that_leaves_out_what_was_asked_for_is_damaged(source: FinTs, 
     assert str(refusal.value) == DAMAGED
 
 
+@pytest.mark.long
 def test_a_goodbye_that_fails_changes_nothing(source: FinTs, served: Broken) -> None:
     connection = connected(source, served)
     before = len(served.asked)
@@ -484,6 +486,7 @@ def test_an_account_that_a_bank_offers_no_balance_of_is_left_out(source: FinTs, 
     )
 
 
+@pytest.mark.long
 def test_what_was_read_is_read_again_from_ten_days_before(source: FinTs, served: FinTsBank) -> None:
     connection = connected(source, served)
     known = "DE23100000001234567890"
@@ -504,6 +507,7 @@ def replace_day(served: FinTsBank, day: date) -> str:
 
 @pytest.mark.parametrize("format_", ["camt", "mt940"])
 @pytest.mark.parametrize("pages_max", [200, 1])
+@pytest.mark.sampled
 def test_pages_that_go_round_or_have_no_end_leave_their_account_and_its_cursor_alone(
     source: FinTs,
     served: FinTsBank,
@@ -534,6 +538,7 @@ def with_older_bookings(bank: Bank) -> None:
 
 @pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize("form", ["camt", "mt940"])
+@pytest.mark.sampled
 def test_bookings_of_long_ago_are_read_while_their_customer_is_there(
     source: FinTs, served: FinTsBank, form: Literal["camt", "mt940"]
 ) -> None:
@@ -552,6 +557,7 @@ def test_bookings_of_long_ago_are_read_while_their_customer_is_there(
 
 @pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize(("tan", "answer"), [("typed", "123456"), ("app", "yes")])
+@pytest.mark.sampled
 def test_an_approval_for_bookings_of_long_ago_is_asked_for_account_by_account(
     source: FinTs, served: FinTsBank, tan: Any, answer: str
 ) -> None:
@@ -598,6 +604,7 @@ def test_an_approval_for_bookings_of_long_ago_that_is_not_accepted_is_asked_for_
 
 
 @pytest.mark.parametrize(("answer", "late"), [("", 0), ("no", 0), ("123456", 301)])
+@pytest.mark.sampled
 def test_without_that_approval_the_bank_is_connected_all_the_same(
     source: FinTs, served: FinTsBank, answer: str, late: int
 ) -> None:
@@ -627,6 +634,7 @@ def test_a_bank_that_gives_no_bookings_of_long_ago_is_connected_all_the_same(
 
 
 @pytest.mark.requirement("live.long-ago")
+@pytest.mark.long
 def test_bookings_of_long_ago_wait_for_an_account_that_the_bank_leaves_out_and_leave_no_gap(
     source: FinTs, served: FinTsBank
 ) -> None:
@@ -652,6 +660,7 @@ def test_bookings_of_long_ago_wait_for_an_account_that_the_bank_leaves_out_and_l
 
 
 @pytest.mark.requirement("live.long-ago")
+@pytest.mark.long
 def test_an_account_that_wants_an_approval_for_each_page_has_none_of_long_ago_rather_than_a_part(
     source: FinTs, served: FinTsBank
 ) -> None:

@@ -131,6 +131,7 @@ def visitor(banks: Banks, chromium: Browser) -> Iterator[Visiting]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.long
 def test_finapi_is_connected_in_its_own_tab_while_the_page_goes_on_by_itself(
     banks: Banks, visitor: Visiting, language: str
 ) -> None:
@@ -153,6 +154,7 @@ def signs_in_at_the_bank(person: Visitor) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.sampled
 def test_enable_banking_leads_to_the_bank_and_back(visitor: Visiting, language: str) -> None:
     person = visitor(language)
     person.start("Enable Banking")
@@ -163,6 +165,7 @@ def test_enable_banking_leads_to_the_bank_and_back(visitor: Visiting, language: 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.sampled
 def test_simplefin_takes_a_token_once_and_says_so_in_the_language_of_the_page(
     banks: Banks, visitor: Visiting, language: str
 ) -> None:
@@ -180,6 +183,7 @@ def test_simplefin_takes_a_token_once_and_says_so_in_the_language_of_the_page(
 
 
 @pytest.mark.parametrize(("language", "keep"), [("en-GB", "no"), ("de-DE", "yes")])
+@pytest.mark.long
 def test_an_approval_in_the_app_goes_on_by_itself_and_pressed_too_early_it_says_so(
     banks: Banks, visitor: Visiting, language: str, keep: str
 ) -> None:
@@ -206,6 +210,7 @@ def test_an_approval_in_the_app_goes_on_by_itself_and_pressed_too_early_it_says_
 
 @pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.long
 def test_an_approval_for_bookings_of_long_ago_is_given_or_left_out(
     banks: Banks, visitor: Visiting, language: str
 ) -> None:
@@ -227,6 +232,7 @@ def test_an_approval_for_bookings_of_long_ago_is_given_or_left_out(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.long
 def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
     banks: Banks, visitor: Visiting, language: str
 ) -> None:
@@ -269,6 +275,7 @@ def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
     person.sees("Bank disconnected", "Bank getrennt")
 
 
+@pytest.mark.long
 def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, visitor: Visiting) -> None:
     soon = datetime.now(UTC) + timedelta(days=6)
     banks.live.finapi.service = finapi.example(today())

@@ -107,6 +107,7 @@ def credentials(providers: Iterable[WebBank]) -> set[str]:
 
 
 @pytest.mark.usefixtures("bank", "service")
+@pytest.mark.long
 def test_no_secret_of_any_source_is_found_where_anybody_else_reads(live: Live, seen: Seen, tmp_path: Path) -> None:
     user, bridge, trace = live.user(), live.simplefin, tmp_path / "trace.txt"
     customer, second = bridge.customer(), bridge.customer()

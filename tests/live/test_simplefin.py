@@ -52,6 +52,7 @@ def connected(live: Live, customer: Customer) -> str:
     return user
 
 
+@pytest.mark.long
 def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: Live, customer: Customer) -> None:
     user = connected(live, customer)
     cafe = (days_ago(2).isoformat(), -10.0, "Cafe")
@@ -83,6 +84,7 @@ def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: 
 
 
 @pytest.mark.parametrize("fault", ["503", "malformed", "truncated", "html", "hang-up", "redirect"])
+@pytest.mark.sampled
 def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, customer: Customer, fault: str) -> None:
     user = connected(live, customer)
     customer.accounts[0]["transactions"].append(booking("c", today(), "-1.00", "New"))
@@ -153,6 +155,7 @@ def test_one_bank_of_two_that_wants_a_sign_in_is_a_warning_and_alone_a_failure(l
 
 
 @pytest.mark.requirement("accounts.overlap")
+@pytest.mark.long
 def test_an_account_that_comes_back_under_other_ids_counts_once_until_its_user_says_whether_it_is_the_same(
     live: Live, customer: Customer
 ) -> None:

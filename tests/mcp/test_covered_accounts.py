@@ -118,6 +118,7 @@ def test_the_table_of_operations_is_whole() -> None:
 
 @pytest.mark.requirement("grants.covered")
 @pytest.mark.parametrize("operation", TAKES_ACCOUNTS)
+@pytest.mark.sampled
 def test_one_granted_account_may_be_left_out_and_is_all_there_is(granted: Granted, operation: str) -> None:
     path = TAKES_ACCOUNTS[operation]
     for id_ in granted.ids:
@@ -129,6 +130,7 @@ def test_one_granted_account_may_be_left_out_and_is_all_there_is(granted: Grante
 
 @pytest.mark.requirement("grants.covered")
 @pytest.mark.parametrize("operation", TAKES_ACCOUNTS)
+@pytest.mark.sampled
 def test_an_account_that_is_not_granted_does_not_exist(granted: Granted, operation: str) -> None:
     path, (first, second, *_) = TAKES_ACCOUNTS[operation], granted.ids
     client = granted.rest(only(first))
@@ -241,6 +243,7 @@ def test_figures_only_proves_without_naming_a_booking(demo_service: Service) -> 
 
 
 @pytest.mark.requirement("grants.covered")
+@pytest.mark.sampled
 def test_single_bookings_of_other_accounts_are_not_found(granted: Granted) -> None:
     ids = ",".join(granted.ids)
     rows = body_of(granted.every, "/transactions", accountIds=ids, perPage=100)["transactions"]
@@ -323,6 +326,7 @@ def three_days_later(demo_service: Service) -> Iterator[None]:
 
 @pytest.mark.requirement("grants.sync")
 @pytest.mark.usefixtures("three_days_later")
+@pytest.mark.long
 def test_a_refresh_reaches_banks_of_granted_accounts_and_counts_their_bookings(demo_service: Service) -> None:
     every = demo_service.named("demo")
     listed = body_of(every, "/accounts")["accounts"]
@@ -399,6 +403,7 @@ def test_figures_only_gets_totals_of_whole_months_and_nothing_of_single_bookings
 
 
 @pytest.mark.requirement("grants.figures_only")
+@pytest.mark.sampled
 def test_figures_only_lists_no_tool_that_shows_bookings(granted: Granted) -> None:
     someone = granted.assistant(Terms(figures_only=True))
     assert [tool["name"] for tool in someone.tools()] == [

@@ -304,6 +304,7 @@ def test_there_are_245_texts_of_mixed_kinds() -> None:
 
 
 @pytest.mark.requirement("mcp.fence")
+@pytest.mark.long
 def test_nothing_of_them_stands_outside_bank_text(shaped: list[Json]) -> None:
     ordinary = asyncio.run(answers([f"Miete {at}" for at in range(len(TEXTS))]))
     assert without_bank_text(shaped) == without_bank_text(ordinary)
@@ -394,6 +395,7 @@ def labelled_lines() -> Iterator[tuple[Decimal, str | None, str | None]]:
 
 @pytest.mark.requirement("mcp.orders")
 @pytest.mark.parametrize(("rows", "at_least"), [(demo_rows, 4_000), (labelled_lines, 750)])
+@pytest.mark.sampled
 def test_at_most_one_ordinary_row_in_200_is_flagged(
     rows: Callable[[], Iterator[tuple[Decimal, str | None, str | None]]], at_least: int
 ) -> None:

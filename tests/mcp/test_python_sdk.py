@@ -74,6 +74,7 @@ async def connected(
 
 @pytest.mark.requirement("mcp.clients")
 @pytest.mark.parametrize(("mode", "version"), [("legacy", "2025-11-25"), ("auto", "2026-07-28")])
+@pytest.mark.sampled
 def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: str) -> None:
     consents: list[str] = []
     answered: dict[str, Any] = {}

@@ -531,6 +531,7 @@ def texts(demo_assistant: Assistant) -> dict[str, list[str]]:
 
 @pytest.mark.requirement("mcp.questions")
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.english)
+@pytest.mark.sampled
 def test_a_question_is_answered_to_the_cent(question: Question, texts: dict[str, list[str]], ledger: Ledger) -> None:
     answers = [json.loads(text, parse_float=Decimal) for text in texts[question.english]]
     assert question.read(answers) == question.right(ledger)

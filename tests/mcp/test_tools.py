@@ -152,6 +152,7 @@ def test_balances_are_those_of_the_data_interface(demo_user: Assistant) -> None:
 
 @pytest.mark.requirement("mcp.answers")
 @pytest.mark.parametrize("days", [30, 180])
+@pytest.mark.sampled
 def test_a_forecast_is_that_of_the_data_interface_and_adds_up(demo_user: Assistant, days: int) -> None:
     found = demo_user.answer("get_forecast", days=days)
     expected = body_of(demo_user.rest, "/forecast", days=days)
@@ -254,6 +255,7 @@ def test_one_transaction_is_told_in_full_with_its_explanation(demo_user: Assista
 
 
 @pytest.mark.requirement("mcp.tools")
+@pytest.mark.long
 def test_a_refresh_starts_waits_and_goes_on_waiting(demo_service: Service) -> None:
     someone = assistant(demo_service, "globe")
     started = someone.answer("refresh_bank_data", waitSeconds=0)

@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("generation", "mode", "version"),
     [("2", "auto", "2026-07-28"), ("2", "legacy", "2025-11-25"), ("1", "legacy", "2025-11-25")],
 )
+@pytest.mark.sampled
 def test_from_the_address_alone_to_every_tool(
     address: str, folder: Path, generation: str, mode: str, version: str
 ) -> None:

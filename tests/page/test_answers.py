@@ -41,6 +41,7 @@ def is_sideways(page: Page) -> bool:
 @pytest.mark.parametrize(
     ("locale", "name", "options"), [("en-GB", "What they add up to", {}), ("de-DE", "Was sie zusammen ergeben", PHONE)]
 )
+@pytest.mark.sampled
 def test_what_a_search_adds_up_to_stands_above_it_with_a_bar_for_each_month(
     demo: Demo, signed_in: Opening, locale: str, name: str, options: dict[str, int]
 ) -> None:
@@ -107,6 +108,7 @@ def forecast(demo: Demo, query: str) -> Any:
 
 
 @pytest.mark.requirement("page.answers")
+@pytest.mark.long
 def test_the_coming_days_are_drawn_with_their_band_and_the_day_on_which_least_is_held(
     demo: Demo, signed_in: Opening
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_forecast_says_how_wrong_it_was_beside_the_plainest_one(demo: Demo, si
 
 @pytest.mark.requirement("page.answers")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+@pytest.mark.sampled
 def test_whoever_has_several_currencies_looks_ahead_in_each_and_hears_what_is_left_out(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -191,6 +194,7 @@ def test_what_needs_its_person_stands_in_one_place_each_with_its_step(demo: Demo
 
 @pytest.mark.requirement("page.answers")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+@pytest.mark.sampled
 def test_a_ledger_with_a_gap_and_what_looks_double_are_named_where_the_person_is_needed(
     demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
 ) -> None:
@@ -222,6 +226,7 @@ def test_a_ledger_with_a_gap_and_what_looks_double_are_named_where_the_person_is
 
 @pytest.mark.requirement("page.answers")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+@pytest.mark.long
 def test_an_account_has_a_place_with_its_course_what_went_in_and_out_and_how_sure_its_forecast_is(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -252,6 +257,7 @@ def test_an_account_has_a_place_with_its_course_what_went_in_and_out_and_how_sur
 
 @pytest.mark.requirement("page.answers")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+@pytest.mark.sampled
 def test_a_merchant_has_a_place_which_the_list_of_merchants_leads_to(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -274,6 +280,7 @@ def test_a_merchant_has_a_place_which_the_list_of_merchants_leads_to(
 
 @pytest.mark.requirement("page.answers")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+@pytest.mark.sampled
 def test_a_year_is_shown_beside_the_same_days_of_the_one_before_and_so_is_a_month(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -304,6 +311,7 @@ def test_a_year_is_shown_beside_the_same_days_of_the_one_before_and_so_is_a_mont
 @pytest.mark.parametrize(
     ("width", "locale"), [(390, "de-DE"), (390, "en-GB"), (768, "de-DE"), (1280, "de-DE"), (1920, "de-DE")]
 )
+@pytest.mark.sampled
 def test_no_figure_runs_out_of_its_card_and_those_side_by_side_stand_on_one_line(
     demo: Demo, signed_in: Opening, width: int, locale: str
 ) -> None:

@@ -27,6 +27,7 @@ def background(page: Page) -> str:
         ("de-DE", "dark", "Hell", "English", LIGHT_PAGE, "en"),
     ],
 )
+@pytest.mark.long
 def test_what_was_chosen_on_the_page_holds_on_account_documentation_unknown_addresses_and_sign_in(
     demo: Demo,
     signed_in: Opening,

@@ -66,6 +66,7 @@ def exact(figure: Any) -> Decimal:
         ("globe", {"viewport": {"width": 390, "height": 844}}),
     ],
 )
+@pytest.mark.sampled
 def test_the_overview_says_what_the_interface_says(
     demo: Demo, signed_in: Opening, user: str, options: dict[str, Any]
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_overview_says_what_the_interface_says(
 
 
 @pytest.mark.requirement("page.size")
+@pytest.mark.long
 def test_the_first_view_is_small_and_the_second_costs_next_to_nothing(
     demo: Demo, context: Callable[..., BrowserContext]
 ) -> None:
@@ -262,6 +264,7 @@ def test_files_are_looked_into_before_they_are_imported_and_taken_back(
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/transactions?search=spotify")
     rows = page.get_by_role("list", name="Transactions")
@@ -279,6 +282,7 @@ def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(dem
 
 
 @pytest.mark.requirement("page.own_words")
+@pytest.mark.long
 def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) -> None:
     page = signed_in("/transactions?search=rewe")
     page.get_by_role("list", name="Transactions").get_by_role("link").last.click()
@@ -338,6 +342,7 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
 
 
 @pytest.mark.requirement("page.own_words")
+@pytest.mark.long
 def test_a_category_of_ones_own_is_made_used_renamed_and_removed(signed_in: Opening) -> None:
     page = signed_in("/transactions?search=spotify")
     page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
@@ -366,6 +371,7 @@ def test_a_category_of_ones_own_is_made_used_renamed_and_removed(signed_in: Open
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/settings")
     page.get_by_role("button", name="Change: Tagesgeld").click()
@@ -382,6 +388,7 @@ def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Ope
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_a_reload_and_a_second_tab_stay_signed_in_and_signing_out_ends_both(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/months?month=2026-10")
     expect(page.get_by_role("heading", name="October 2026")).to_be_visible()
@@ -399,6 +406,7 @@ def test_a_reload_and_a_second_tab_stay_signed_in_and_signing_out_ends_both(demo
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_a_session_that_ended_elsewhere_is_said_and_nothing_of_it_stays(
     signed_in: Opening, complaints: list[str]
 ) -> None:
@@ -449,6 +457,7 @@ def test_what_does_not_exist_any_more_is_a_sentence(signed_in: Opening, complain
 
 
 @pytest.mark.requirement("page.states")
+@pytest.mark.long
 def test_a_service_that_is_away_is_asked_again_and_a_budget_that_is_used_up_waited_for(
     signed_in: Opening, complaints: list[str]
 ) -> None:
@@ -485,6 +494,7 @@ def axe() -> str:
     [("en", (("light", 1280), ("dark", 1280))), ("de-DE", (("dark", 390), ("light", 320)))],
     ids=["en", "de"],
 )
+@pytest.mark.long
 def test_no_place_has_a_fault_of_accessibility_or_is_wider_than_its_screen(
     demo: Demo, signed_in: Opening, axe: str, locale: str, looks: tuple[tuple[Literal["light", "dark"], int], ...]
 ) -> None:
@@ -516,6 +526,7 @@ def test_no_place_has_a_fault_of_accessibility_or_is_wider_than_its_screen(
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_a_page_from_before_a_sign_out_is_not_shown_again(demo: Demo, context: Callable[..., BrowserContext]) -> None:
     page = context().new_page()
     page.goto(demo.origin + "/")

@@ -36,6 +36,7 @@ def held(page: Page, address: str, method: str) -> Callable[[], None]:
 
 @pytest.mark.requirement("layouts.page")
 @pytest.mark.parametrize("is_overtaken", [False, True])
+@pytest.mark.sampled
 def test_a_preview_that_comes_late_neither_undoes_what_is_typed_nor_replaces_a_newer_one(
     signed_in: Opening, tmp_path: Path, is_overtaken: bool
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_preview_that_comes_late_neither_undoes_what_is_typed_nor_replaces_a_n
 
 
 @pytest.mark.requirement("layouts.page")
+@pytest.mark.long
 def test_what_is_kept_is_what_was_previewed_whenever_it_was_ticked(
     demo: Demo, signed_in: Opening, tmp_path: Path
 ) -> None:
@@ -91,6 +93,7 @@ def test_what_is_kept_is_what_was_previewed_whenever_it_was_ticked(
 
 
 @pytest.mark.requirement("page.own_words")
+@pytest.mark.long
 def test_what_is_typed_while_a_note_and_a_tag_are_kept_stays(signed_in: Opening) -> None:
     page = signed_in("/transactions?search=rewe")
     page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
@@ -138,6 +141,7 @@ def test_what_a_correction_will_change_is_said_of_the_place_chosen_last(signed_i
 
 
 @pytest.mark.requirement("page.own_words")
+@pytest.mark.long
 def test_a_correction_that_ends_late_does_not_close_the_booking_that_was_opened_meanwhile(signed_in: Opening) -> None:
     page = signed_in("/transactions?search=spotify")
     rows = page.get_by_role("list", name="Transactions").get_by_role("link")
@@ -160,6 +164,7 @@ def test_a_correction_that_ends_late_does_not_close_the_booking_that_was_opened_
 
 
 @pytest.mark.requirement("page.own_rules")
+@pytest.mark.long
 def test_a_rule_that_is_saved_late_does_not_close_the_one_that_is_being_changed_by_then(signed_in: Opening) -> None:
     words = SAID["en-GB"]
     page = signed_in("/settings", user="solo")

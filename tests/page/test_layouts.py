@@ -22,6 +22,7 @@ def kept_of(page: Page) -> Locator:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.long
 def test_the_signs_of_a_file_are_chosen_and_kept_and_the_next_file_is_imported_without_a_question(
     demo: Demo, signed_in: Opening, tmp_path: Path, width: int
 ) -> None:
@@ -84,6 +85,7 @@ def test_words_say_what_was_spent_and_a_choice_without_an_amount_is_not_tried(
     file.get_by_role("button", name="Entfernen: a.csv").click()
 
 
+@pytest.mark.long
 def test_of_a_container_each_layout_is_chosen_by_itself(demo: Demo, signed_in: Opening, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "all.zip", "w") as container:
         container.writestr("february.csv", FEBRUARY)
@@ -115,6 +117,7 @@ def test_of_a_container_each_layout_is_chosen_by_itself(demo: Demo, signed_in: O
     expect(file.get_by_text("The import was taken back.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_of_a_container_a_guess_that_was_right_is_kept_beside_what_was_chosen(
     demo: Demo, signed_in: Opening, tmp_path: Path
 ) -> None:

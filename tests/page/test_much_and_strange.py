@@ -43,6 +43,7 @@ NO_STATEMENTS = {
 }
 
 
+@pytest.mark.long
 def test_ten_thousand_bookings_are_dropped_looked_into_stored_scrolled_found_and_taken_back(
     signed_in: Opening, tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_ten_thousand_bookings_are_dropped_looked_into_stored_scrolled_found_and
     expect(file.get_by_text("The import was taken back.")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.long
 def test_eleven_files_that_are_no_statements_get_a_sentence_each_in_german_too(
     signed_in: Opening, tmp_path: Path
 ) -> None:
@@ -86,6 +88,7 @@ def test_eleven_files_that_are_no_statements_get_a_sentence_each_in_german_too(
         expect(said.locator("[lang=en]")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_what_the_filters_find_is_saved_as_a_file_in_the_chosen_format(signed_in: Opening) -> None:
     page = signed_in("/transactions?search=spotify")
     found = page.get_by_text(re.compile(r"^\d+ transactions$"))
@@ -106,6 +109,7 @@ def test_what_the_filters_find_is_saved_as_a_file_in_the_chosen_format(signed_in
         expect(page.get_by_role("button", name="Export…")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_rule_says_what_it_will_change_is_added_taken_back_and_removed(signed_in: Opening) -> None:
     page = signed_in("/settings")
     card = page.get_by_role("region", name="Your rules")
@@ -126,6 +130,7 @@ def test_a_rule_says_what_it_will_change_is_added_taken_back_and_removed(signed_
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_four_tabs_go_on_after_their_tokens_have_gone_and_are_empty_after_a_sign_out(
     demo: Demo, signed_in: Opening, complaints: list[str]
 ) -> None:
@@ -156,6 +161,7 @@ def _refuse_once(page: Page) -> None:
 
 
 @pytest.mark.requirement("page.figures")
+@pytest.mark.long
 def test_a_browser_in_los_angeles_shows_the_days_of_the_bank(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/transactions", user="solo", timezone_id="America/Los_Angeles")
     expect(page.locator(".long-list a").first).to_be_visible()
@@ -188,6 +194,7 @@ def test_at_another_address_of_the_same_service_it_says_where_it_lives(
 @pytest.mark.parametrize(
     "options", [{"locale": "en-GB"}, {"locale": "de-DE", "viewport": {"width": 390, "height": 844}}]
 )
+@pytest.mark.sampled
 def test_a_booking_is_found_opened_corrected_and_closed_by_keyboard_alone(
     signed_in: Opening, options: dict[str, Any]
 ) -> None:

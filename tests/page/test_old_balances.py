@@ -54,6 +54,7 @@ def total(page: Page) -> str:
 
 @pytest.mark.requirement("balances.age")
 @pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.long
 def test_where_all_balances_are_old_nothing_is_up_to_date(
     signed_in: Opening, imported: Import, options: dict[str, Any]
 ) -> None:
@@ -72,6 +73,7 @@ def test_where_all_balances_are_old_nothing_is_up_to_date(
 
 @pytest.mark.requirement("balances.age")
 @pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.long
 def test_the_total_tells_apart_what_is_of_old_balances(
     demo: Demo, signed_in: Opening, imported: Import, options: dict[str, Any]
 ) -> None:
@@ -95,6 +97,7 @@ def test_the_total_tells_apart_what_is_of_old_balances(
 
 @pytest.mark.requirement("balances.age")
 @pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.sampled
 def test_the_preview_of_a_file_says_the_day_of_its_closing_balance(
     signed_in: Opening, tmp_path: Path, options: dict[str, Any]
 ) -> None:

@@ -85,6 +85,7 @@ def months_before(day: date, count: int) -> str:
 
 
 @LANGUAGES
+@pytest.mark.sampled
 def test_what_goes_out_and_what_comes_in_stand_apart_are_confirmed_dismissed_and_left_to_the_service_again(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -113,6 +114,7 @@ def test_what_goes_out_and_what_comes_in_stand_apart_are_confirmed_dismissed_and
 
 
 @LANGUAGES
+@pytest.mark.sampled
 def test_a_payment_that_was_not_found_is_added_and_taken_away(
     demo: Demo, signed_in: Opening, complaints: list[str], locale: str
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_payment_that_was_not_found_is_added_and_taken_away(
 
 
 @LANGUAGES
+@pytest.mark.sampled
 def test_what_is_late_pauses_or_has_ended_says_so(demo: Demo, signed_in: Opening, tmp_path: Path, locale: str) -> None:
     said = SAID[locale]
     today = date.fromisoformat(demo.read("/profile", demo.token("empty"))["today"])

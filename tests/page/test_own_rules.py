@@ -90,6 +90,7 @@ def lines(page: Page) -> Locator:
 
 @pytest.mark.requirement("page.own_rules")
 @pytest.mark.parametrize("locale", SAID)
+@pytest.mark.long
 def test_rules_are_ordered_changed_and_brought_back_by_keyboard(signed_in: Opening, locale: str) -> None:
     words = SAID[locale]
     page = signed_in("/settings", user="solo", locale=locale)
@@ -153,6 +154,7 @@ def test_rules_are_ordered_changed_and_brought_back_by_keyboard(signed_in: Openi
 
 @pytest.mark.requirement("page.own_filters")
 @pytest.mark.parametrize("locale", SAID)
+@pytest.mark.long
 def test_transactions_are_filtered_by_finer_category_and_tag(signed_in: Opening, locale: str) -> None:
     words = SAID[locale]
     page = signed_in("/transactions?category=MUSIC_AUDIO", user="solo", locale=locale)

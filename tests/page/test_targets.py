@@ -35,6 +35,7 @@ SAID = {
 
 @pytest.mark.requirement("page.targets")
 @pytest.mark.parametrize("locale", SAID)
+@pytest.mark.long
 def test_a_target_stands_beside_what_was_spent_and_can_be_taken_back(signed_in: Opening, locale: str) -> None:
     words = SAID[locale]
     page = signed_in("/months?month=2026-10", user="solo", locale=locale)

@@ -9,6 +9,7 @@ from tests.page.vendored import FOLDER, Different, Library, fetched, libraries
 
 @pytest.mark.requirement("page.vendored")
 @pytest.mark.parametrize("library", libraries(), ids=lambda library: str(library["name"]))
+@pytest.mark.sampled
 def test_what_lies_here_is_what_npm_publishes(library: Library) -> None:
     published = fetched(library)
     assert {name: (FOLDER / name).read_bytes() for name in published} == published
@@ -22,6 +23,7 @@ def test_nothing_else_lies_there() -> None:
 
 
 @pytest.mark.requirement("page.vendored")
+@pytest.mark.long
 def test_another_archive_than_the_one_in_the_lock_is_refused() -> None:
     (library, *_) = libraries()
     with pytest.raises(Different):

@@ -64,6 +64,7 @@ def rows(page: Page) -> Locator:
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_rows_deep_in_the_list_stay_readable_through_a_correction_and_show_it(signed_in: Opening) -> None:
     page = signed_in("/transactions")
     expect(rows(page).first).to_be_visible()
@@ -90,6 +91,7 @@ def test_rows_deep_in_the_list_stay_readable_through_a_correction_and_show_it(si
 
 @pytest.mark.requirement("page.states")
 @LANGUAGES
+@pytest.mark.sampled
 def test_rows_that_cannot_be_had_say_so_and_come_at_a_press(
     signed_in: Opening, complaints: list[str], locale: str
 ) -> None:
@@ -109,6 +111,7 @@ def test_rows_that_cannot_be_had_say_so_and_come_at_a_press(
 
 @pytest.mark.requirement("page.states")
 @LANGUAGES
+@pytest.mark.long
 def test_without_a_network_a_place_not_opened_before_is_a_sentence_and_comes_with_the_network(
     signed_in: Opening, complaints: list[str], locale: str
 ) -> None:
@@ -131,6 +134,7 @@ def test_without_a_network_a_place_not_opened_before_is_a_sentence_and_comes_wit
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
     signed_in: Opening, complaints: list[str]
 ) -> None:
@@ -146,6 +150,7 @@ def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_a_sign_out_that_is_refused_is_said_and_the_session_goes_on(signed_in: Opening, complaints: list[str]) -> None:
     page = signed_in("/settings", user="solo")
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
@@ -158,6 +163,7 @@ def test_a_sign_out_that_is_refused_is_said_and_the_session_goes_on(signed_in: O
 
 
 @pytest.mark.requirement("page.session")
+@pytest.mark.long
 def test_a_sign_out_ends_a_session_whose_token_has_ended_before(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/months", user="solo")
     expect(page.locator("data.money:visible").first).to_be_visible()
@@ -172,6 +178,7 @@ def test_a_sign_out_ends_a_session_whose_token_has_ended_before(demo: Demo, sign
 
 @pytest.mark.requirement("page.states")
 @LANGUAGES
+@pytest.mark.sampled
 def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_sheet(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -197,6 +204,7 @@ def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_shee
 @pytest.mark.requirement("page.states")
 @pytest.mark.requirement("import.complete-windows")
 @LANGUAGES
+@pytest.mark.sampled
 def test_what_a_bank_has_taken_back_stands_below_the_list_and_counts_no_more(
     demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
 ) -> None:
@@ -229,6 +237,7 @@ def test_what_a_bank_has_taken_back_stands_below_the_list_and_counts_no_more(
 @pytest.mark.requirement("page.accounts")
 @pytest.mark.requirement("accounts.overlap")
 @LANGUAGES
+@pytest.mark.long
 def test_an_account_that_seems_to_be_another_one_is_asked_about_and_each_answer_is_taken_back_with_one_press(
     demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
 ) -> None:
@@ -283,6 +292,7 @@ def at_every_width(page: Page, looked_for: str) -> list[Any]:
 
 @pytest.mark.requirement("page.states")
 @LANGUAGES
+@pytest.mark.sampled
 def test_a_day_of_an_earlier_year_stands_beside_its_icon(demo: Demo, signed_in: Opening, locale: str) -> None:
     page = signed_in("/transactions?period=lastyear", locale=locale, viewport={"width": WIDTHS[0], "height": 900})
     year = str(int(demo.read("/profile", demo.token("demo"))["today"][:4]) - 1)
@@ -295,6 +305,7 @@ def test_a_day_of_an_earlier_year_stands_beside_its_icon(demo: Demo, signed_in: 
 
 @pytest.mark.requirement("page.states")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.sampled
 def test_a_button_that_does_nothing_yet_looks_like_none_that_does(signed_in: Opening, scheme: str) -> None:
     page = signed_in("/settings", color_scheme=scheme)
     page.get_by_role("button", name="New rule").click()
@@ -315,6 +326,7 @@ def test_a_button_that_does_nothing_yet_looks_like_none_that_does(signed_in: Ope
 @pytest.mark.requirement("page.tasks")
 @LANGUAGES
 @pytest.mark.parametrize("opener", ["/months", "/", "/recurring"])
+@pytest.mark.sampled
 def test_a_booking_closes_to_where_it_was_opened_and_the_way_back_does_not_open_it_again(
     demo: Demo, signed_in: Opening, locale: str, opener: str
 ) -> None:
@@ -343,6 +355,7 @@ def test_a_booking_closes_to_where_it_was_opened_and_the_way_back_does_not_open_
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_a_booking_or_payment_that_is_opened_by_its_address_closes_to_its_list(demo: Demo, signed_in: Opening) -> None:
     token = demo.token("demo")
     booking = demo.read(f"/transactions?perPage=1&accountIds={ids(demo, token)}", token)["transactions"][0]["id"]
@@ -375,6 +388,7 @@ def test_a_filter_that_is_chosen_while_the_search_waits_holds(signed_in: Opening
 
 @pytest.mark.requirement("page.states")
 @LANGUAGES
+@pytest.mark.sampled
 def test_where_nothing_is_yet_no_place_draws_a_chart_or_offers_to_clear_filters(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
@@ -391,6 +405,7 @@ def test_where_nothing_is_yet_no_place_draws_a_chart_or_offers_to_clear_filters(
 
 @pytest.mark.requirement("page.figures")
 @LANGUAGES
+@pytest.mark.long
 def test_months_and_balances_reach_back_to_the_first_booking(
     demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
 ) -> None:
@@ -431,6 +446,7 @@ def test_months_and_balances_reach_back_to_the_first_booking(
 
 @pytest.mark.requirement("page.tasks")
 @LANGUAGES
+@pytest.mark.long
 def test_nine_files_are_one_press_one_summary_and_one_way_back(
     demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
 ) -> None:
@@ -467,6 +483,7 @@ def test_nine_files_are_one_press_one_summary_and_one_way_back(
 
 @pytest.mark.requirement("page.accounts")
 @LANGUAGES
+@pytest.mark.long
 def test_a_merge_is_said_before_it_is_made_and_taken_back_and_that_two_ibans_differ(
     demo: Demo, signed_in: Opening, complaints: list[str], tmp_path: Path, locale: str
 ) -> None:
@@ -511,6 +528,7 @@ def test_a_merge_is_said_before_it_is_made_and_taken_back_and_that_two_ibans_dif
 
 @pytest.mark.requirement("page.states")
 @LANGUAGES
+@pytest.mark.sampled
 def test_no_word_of_a_name_is_broken_in_two(demo: Demo, signed_in: Opening, locale: str) -> None:
     page = signed_in("/recurring", locale=locale, viewport={"width": WIDTHS[0], "height": 900})
     expect(page.locator(".payments li").first).to_be_visible()
@@ -524,6 +542,7 @@ def test_no_word_of_a_name_is_broken_in_two(demo: Demo, signed_in: Opening, loca
 @pytest.mark.parametrize(
     "path", ["/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings"]
 )
+@pytest.mark.sampled
 def test_on_a_wide_screen_hardly_anything_is_empty_beside_the_content(signed_in: Opening, path: str) -> None:
     page = signed_in(path, viewport={"width": 1920, "height": 1000})
     expect(page.locator("main .card").first).to_be_visible()
@@ -537,6 +556,7 @@ def test_on_a_wide_screen_hardly_anything_is_empty_beside_the_content(signed_in:
 
 @pytest.mark.requirement("page.tasks")
 @LANGUAGES
+@pytest.mark.long
 def test_the_home_currency_is_chosen_and_sums_are_in_it(demo: Demo, signed_in: Opening, locale: str) -> None:
     page = signed_in("/settings", user="globe", locale=locale)
     home = page.get_by_label(re.compile("^(Home currency|Hauswährung)$"))
@@ -556,6 +576,7 @@ def test_the_home_currency_is_chosen_and_sums_are_in_it(demo: Demo, signed_in: O
 
 @pytest.mark.requirement("page.accessible")
 @LANGUAGES
+@pytest.mark.sampled
 def test_the_name_of_a_bar_has_the_words_that_stand_below_it(signed_in: Opening, locale: str) -> None:
     page = signed_in("/months", locale=locale)
     expect(page.locator(".month").first).to_be_visible()

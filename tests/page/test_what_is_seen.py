@@ -24,6 +24,7 @@ def cut_off(page: Page, selector: str) -> list[str]:
 
 @pytest.mark.requirement("page.states")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+@pytest.mark.sampled
 def test_on_a_phone_names_of_places_payees_and_months_are_whole(signed_in: Opening, demo: Demo, locale: str) -> None:
     page = signed_in("/recurring", viewport=PHONE, locale=locale)
     expect(page.locator(".payments li").first).to_be_visible()
@@ -75,6 +76,7 @@ def test_why_a_booking_is_not_counted_is_said_before_all_else(signed_in: Opening
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_an_earlier_import_is_taken_back_only_after_a_yes(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/import", user="solo")
     token = demo.token("solo")
@@ -88,6 +90,7 @@ def test_an_earlier_import_is_taken_back_only_after_a_yes(demo: Demo, signed_in:
 
 
 @pytest.mark.requirement("page.states")
+@pytest.mark.long
 def test_where_no_balance_is_known_none_is_shown(demo: Demo, signed_in: Opening, tmp_path: Path) -> None:
     export = tmp_path / "export.csv"
     export.write_text(CSV)
@@ -108,6 +111,7 @@ def test_where_no_balance_is_known_none_is_shown(demo: Demo, signed_in: Opening,
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_a_rule_of_ones_own_is_quoted_and_explained_in_german(signed_in: Opening, demo: Demo) -> None:
     page = signed_in("/settings", locale="de-DE")
     page.get_by_role("button", name="Neue Regel").click()
@@ -128,6 +132,7 @@ def test_a_rule_of_ones_own_is_quoted_and_explained_in_german(signed_in: Opening
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.long
 def test_a_named_period_holds_what_the_interface_holds(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/transactions")
     token = demo.token("demo")

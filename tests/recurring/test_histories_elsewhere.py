@@ -173,6 +173,7 @@ SHOPS = ["Grocerama", "Dragstore", "Fuelmart", "Bookbarn", "Pizzeria Uno"]
 
 @pytest.mark.requirement("subscriptions.anywhere")
 @pytest.mark.parametrize("name", COUNTRIES)
+@pytest.mark.sampled
 def test_contracts_are_found_and_habits_are_not(name: str) -> None:
     homes = [household(COUNTRIES[name], f"u{number:02}", 1000 + number) for number in range(USERS)]
     users = pl.DataFrame({"user_id": [home.user for home in homes], "today": [TODAY] * USERS})

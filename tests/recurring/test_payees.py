@@ -174,6 +174,7 @@ def test_the_name_is_that_of_the_last_row_that_has_one(
 
 
 @pytest.mark.requirement("subscriptions.users")
+@pytest.mark.long
 def test_a_user_alone_hears_what_the_user_hears_in_company(
     charges_from: Callable[[list[Row]], pl.DataFrame], said: Callable[..., list[Row]]
 ) -> None:

@@ -13,6 +13,7 @@ RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: the connection ends at once, and what 
 
 @pytest.mark.requirement("attack.http")
 @pytest.mark.parametrize("path", ["/transactions", "/snapshot", "/cashflow"])
+@pytest.mark.long
 def test_an_answer_that_its_client_gives_up_in_the_middle_leaves_no_traceback(service: Served, path: str) -> None:
     client = service.client("demo")
     query = f"accountIds={','.join(account_ids(client))}" + ("&perPage=100" if path == "/transactions" else "")

@@ -39,6 +39,7 @@ def test_without_a_valid_token_everything_is_401(service: Served, token: str | N
 
 
 @pytest.mark.requirement("interface 7 401")
+@pytest.mark.long
 def test_a_changed_or_expired_token_is_401(own_service: Served) -> None:
     good = own_service.token("solo")
     head, body, seal = good.split(".")

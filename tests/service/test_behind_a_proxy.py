@@ -205,6 +205,7 @@ def behind(copied: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.requirement("proxy.addresses")
 @pytest.mark.parametrize(("path", "proxy"), [("", "nginx"), ("/bank", "nginx"), ("/bank", "caddy")])
+@pytest.mark.long
 def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, proxy: str, behind: Behind) -> None:
     proxied = behind(path, proxy)
     first = proxied.get("api/v1/transactions?perPage=100")
@@ -237,6 +238,7 @@ def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, 
 
 @pytest.mark.requirement("proxy.compression")
 @pytest.mark.parametrize("proxy", ["nginx", "caddy"])
+@pytest.mark.long
 def test_proxies_compress_bank_data_and_no_page_with_a_form_and_say_that_tls_stays(proxy: str, behind: Behind) -> None:
     proxied = behind("", proxy)
     page = proxied.get("api/v1/transactions?perPage=50", **{"Accept-Encoding": "gzip"})
@@ -264,6 +266,7 @@ def test_proxies_compress_bank_data_and_no_page_with_a_form_and_say_that_tls_sta
 
 @pytest.mark.requirement("proxy.client-address")
 @pytest.mark.parametrize("proxy", ["nginx", "caddy"])
+@pytest.mark.long
 def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_itself(
     proxy: str, behind: Behind
 ) -> None:
@@ -274,6 +277,7 @@ def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_
 
 @pytest.mark.requirement("proxy.addresses")
 @pytest.mark.parametrize("path", ["", "/bank"])
+@pytest.mark.long
 def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser(path: str, behind: Behind) -> None:
     proxied, client = behind(path, "nginx"), {"redirect_uris": [CALLBACK], "client_name": "Ledger"}
     server = proxied.client.get(f"{proxied.root}/.well-known/oauth-authorization-server{path}").json()
@@ -325,6 +329,7 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
 
 
 @pytest.mark.requirement("proxy.addresses")
+@pytest.mark.long
 def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Behind) -> None:
     proxied = behind("/bank", "nginx")
     complaints: list[str] = []

@@ -129,6 +129,7 @@ def sync(served: Served, client: httpx.Client) -> None:
 
 
 @pytest.mark.requirement("events.stream")
+@pytest.mark.long
 def test_a_sync_is_heard_with_what_it_brought_and_a_break_loses_nothing(own_service: Served, listen: Listen) -> None:
     token, client = own_service.token("solo"), own_service.client("solo")
     first = listen(own_service, token)
@@ -156,6 +157,7 @@ def test_a_sync_is_heard_with_what_it_brought_and_a_break_loses_nothing(own_serv
 
 
 @pytest.mark.requirement("events.stream")
+@pytest.mark.long
 def test_types_are_chosen_and_scopes_and_foreign_ids_keep_to_themselves(own_service: Served, listen: Listen) -> None:
     client = own_service.client("demo")
     narrow = listen(own_service, own_service.token("demo", "read:accounts"))
@@ -199,6 +201,7 @@ def test_a_grant_has_five_streams_and_a_closed_one_makes_room(own_service: Serve
 
 
 @pytest.mark.requirement("events.stream")
+@pytest.mark.long
 def test_a_stream_ends_with_its_token_its_grant_and_its_subscription(own_service: Served, listen: Listen) -> None:
     short = listen(own_service, own_service.token("empty", seconds=3600))
     assert short.next() is not None
@@ -225,6 +228,7 @@ def beating(folder: Path, **how: Any) -> Iterator[Served]:
 
 
 @pytest.mark.requirement("events.stream")
+@pytest.mark.long
 def test_a_silent_stream_beats_and_a_stop_ends_it_at_once(copied: Callable[[], Path], listen: Listen) -> None:
     with beating(copied()) as served:
         stream = listen(served, served.token("solo"))
@@ -238,6 +242,7 @@ def test_a_silent_stream_beats_and_a_stop_ends_it_at_once(copied: Callable[[], P
 
 
 @pytest.mark.requirement("events.stream")
+@pytest.mark.long
 def test_each_event_comes_once_and_in_order_through_reconnects_and_kills(
     copied: Callable[[], Path], listen: Listen
 ) -> None:

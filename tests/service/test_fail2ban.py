@@ -31,6 +31,7 @@ def come_to_grief(served: Served, address: str) -> None:
 
 
 @pytest.mark.requirement("oauth.log")
+@pytest.mark.long
 def test_fail2ban_finds_whom_to_ban_with_the_documented_filter(tmp_path: Path) -> None:
     if shutil.which("fail2ban-regex") is None:
         pytest.fail("fail2ban is missing: apt-get install fail2ban (docs/testing.md)")

@@ -145,6 +145,7 @@ def books(request: pytest.FixtureRequest, service: Served) -> Books:
 
 @pytest.mark.requirement("interface 4.5")
 @pytest.mark.requirement("decision 14")
+@pytest.mark.long
 def test_every_month_is_the_sum_of_what_crosses_the_border_of_the_selection(books: Books) -> None:
     for ids in books.selections():
         shown = books.exact("/cashflow", accountIds=",".join(ids), months=24)["cashflow"]

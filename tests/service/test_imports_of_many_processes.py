@@ -223,6 +223,7 @@ def test_an_import_whose_process_ends_is_waited_for_and_one_that_takes_too_long_
 
 @pytest.mark.requirement("decision 152")
 @pytest.mark.parametrize("is_silent", [False, True])
+@pytest.mark.sampled
 def test_a_process_that_ends_gives_back_what_it_can_though_a_machine_is_away_or_silent(
     processes: Processes, monkeypatch: pytest.MonkeyPatch, is_silent: bool
 ) -> None:

@@ -26,6 +26,7 @@ def run(folder: Path, *arguments: object) -> Done:
     return bankdata(*arguments, "--data", folder, settings=given)
 
 
+@pytest.mark.long
 def test_a_guess_is_put_right_and_kept_for_one_user(folder: Path, tmp_path: Path) -> None:
     for name in ("eva", "tom"):
         run(folder, "users", "add", name, "--random")
@@ -53,6 +54,7 @@ def test_a_guess_is_put_right_and_kept_for_one_user(folder: Path, tmp_path: Path
     assert run(folder, "profiles", "list", "--user", "eva").lines == []
 
 
+@pytest.mark.long
 def test_an_account_is_kept_for_files_that_do_not_say_theirs(folder: Path, tmp_path: Path) -> None:
     run(folder, "users", "add", "eva", "--random")
     first, card, profile = tmp_path / "first.csv", tmp_path / "card.csv", tmp_path / "card.json"

@@ -61,6 +61,7 @@ def bring_file(scene: Scene, *days: date) -> None:
 
 
 @pytest.mark.requirement("integrity.gap")
+@pytest.mark.long
 def test_days_that_a_bank_cannot_tell_any_more_are_said_until_a_file_brings_them(scene: Scene) -> None:
     first = NOW.date()
     scene.bank.tell = lambda _: told(today=first, back=89, balance="1000.00")

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 @pytest.mark.requirement("interface 8 rate")
 @pytest.mark.requirement("decision 32")
+@pytest.mark.long
 def test_60_requests_a_minute_are_answered_and_the_61st_is_not(copied: Callable[[], Path]) -> None:
     with running(copied(), settings={"RATE_LIMIT": "60/60s"}, is_measured=False) as served:
         client = served.client("solo")
@@ -38,6 +39,7 @@ def test_60_requests_a_minute_are_answered_and_the_61st_is_not(copied: Callable[
 
 
 @pytest.mark.requirement("decision 32")
+@pytest.mark.long
 def test_the_window_slides_and_refused_requests_do_not_lengthen_the_wait(copied: Callable[[], Path]) -> None:
     with running(copied(), settings={"RATE_LIMIT": "3/5s"}, is_measured=False) as served:
         client = served.client("solo")
@@ -53,6 +55,7 @@ def test_the_window_slides_and_refused_requests_do_not_lengthen_the_wait(copied:
 
 
 @pytest.mark.requirement("decision 32")
+@pytest.mark.long
 def test_a_believed_proxy_names_the_client(copied: Callable[[], Path]) -> None:
     settings = {"RATE_LIMIT": "2/60s", "TRUSTED_PROXIES": "127.0.0.1"}
     with running(copied(), settings=settings, is_measured=False) as served:

@@ -175,6 +175,7 @@ def test_a_category_finds_exactly_its_rows(client: httpx.Client, rows: list[Json
 
 
 @pytest.mark.requirement("decision 9")
+@pytest.mark.long
 def test_a_search_finds_exactly_the_rows_that_hold_every_word(client: httpx.Client, rows: list[Json]) -> None:
     texts = {row[name] for row in rows for name in ("merchantName", "counterpartName", "purpose") if row[name]}
     words = sorted({word for text in texts for word in text.split() if len(word) > 2})

@@ -221,6 +221,7 @@ def test_a_sync_to_which_nothing_came_but_warnings_has_failed(scene: Scene) -> N
 
 
 @pytest.mark.requirement("sync.left-out")
+@pytest.mark.long
 def test_after_an_unreadable_account_the_cursor_stays_and_the_next_sync_is_told_it_again(scene: Scene) -> None:
     def accounts(first: str) -> Told:
         def tell(_: Connection) -> Iterator[Batch | LeftOut]:
@@ -254,6 +255,7 @@ def fails(error: SourceError) -> Told:
 
 
 @pytest.mark.requirement("sync.quota")
+@pytest.mark.long
 def test_four_syncs_in_24_hours_are_asked_for_while_nobody_is_there_and_the_fifth_is_told_when(scene: Scene) -> None:
     for hours in (0, 1, 2, 3):
         scene.clock.moment = NOW + timedelta(hours=hours)
@@ -277,6 +279,7 @@ def test_four_syncs_in_24_hours_are_asked_for_while_nobody_is_there_and_the_fift
 
 @pytest.mark.requirement("sync.quota")
 @pytest.mark.parametrize(("limit", "used"), [(4, 0), (24, 1)])
+@pytest.mark.sampled
 def test_a_sync_with_its_user_is_not_one_of_the_four_of_a_bank_and_one_of_the_24_of_others(
     scene: Scene, limit: int, used: int
 ) -> None:
@@ -298,6 +301,7 @@ def test_what_only_its_user_can_open_is_asked_when_it_is_connected_and_never_by_
 
 
 @pytest.mark.requirement("sync.source-pauses")
+@pytest.mark.long
 def test_a_source_that_names_no_time_rests_for_five_minutes_and_twice_as_long_each_time(scene: Scene) -> None:
     scene.bank.unattended_syncs_max = None
     scene.bank.tell = fails(ProviderUnavailable())
@@ -417,6 +421,7 @@ def test_a_planned_sync_that_cannot_begin_holds_up_no_other_and_is_logged_once(
 
 
 @pytest.mark.requirement("sync.plan")
+@pytest.mark.long
 def test_a_planned_sync_that_failed_is_tried_again_with_growing_pauses_until_it_goes_well(scene: Scene) -> None:
     scheduler = Scheduler(
         scene.engine, scene.database, {"live": scene.bank}, scene.clock, on_new_day=lambda _: None, plan=[time(18, 30)]
@@ -545,6 +550,7 @@ def said(scene: Scene, *, is_forced: bool = False) -> str:
 
 
 @pytest.mark.requirement("sync.forced")
+@pytest.mark.long
 def test_the_operator_may_sync_within_the_30_minutes_and_never_more_often_than_the_bank_allows(scene: Scene) -> None:
     assert said(scene) == "1 new transaction"
     assert said(scene) == "skipped: synced recently"

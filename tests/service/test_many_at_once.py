@@ -13,6 +13,7 @@ from tests.soak.mixed_requests import soak
 
 
 @pytest.mark.requirement("decision 26")
+@pytest.mark.long
 def test_50_parallel_readers_of_one_job_import_once(own_service: Served) -> None:
     client = own_service.client("solo")
     before = len(everything(client))
@@ -53,6 +54,7 @@ def test_of_50_parallel_requests_to_sync_one_is_accepted(own_service: Served) ->
 
 
 @pytest.mark.requirement("isolation")
+@pytest.mark.long
 def test_a_thousand_mixed_requests_never_show_another_users_row(
     copied: Callable[[], Path], own_service: Served
 ) -> None:
@@ -63,6 +65,7 @@ def test_a_thousand_mixed_requests_never_show_another_users_row(
 
 
 @pytest.mark.requirement("store.killed")
+@pytest.mark.long
 def test_a_job_that_a_killed_server_left_behind_is_finished_by_the_next_one(copied: Callable[[], Path]) -> None:
     folder = copied()
     served = start(folder, is_measured=False)
@@ -83,6 +86,7 @@ def test_a_job_that_a_killed_server_left_behind_is_finished_by_the_next_one(copi
 
 @pytest.mark.engine("duckdb")  # it looks into the file of the store
 @pytest.mark.requirement("store.killed")
+@pytest.mark.long
 def test_a_server_killed_while_importing_loses_nothing_and_leaves_nothing_by_half(copied: Callable[[], Path]) -> None:
     folder, ledger, chance = copied(), Ledger(), random.Random(7)
     for _ in range(3):

@@ -123,6 +123,7 @@ def test_a_row_that_differs_stops_the_move(
 
 
 @pytest.mark.requirement("migrate-store")
+@pytest.mark.long
 def test_what_cannot_be_moved_is_refused_in_a_sentence(
     old: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_cannot_be_moved_is_refused_in_a_sentence(
 
 
 @pytest.mark.requirement("migrate-store")
+@pytest.mark.long
 def test_the_command_says_in_one_line_what_it_cannot_move(old: tuple[Path, str], tmp_path: Path) -> None:
     done = bankdata("migrate-store", "--from", old[0], "--data", tmp_path / "new")
     assert done.failed_with("Set BANKDATA_DATABASE_URL")

@@ -69,6 +69,7 @@ def can_hide() -> bool:
 
 @pytest.mark.requirement("monitoring.metrics")
 @pytest.mark.parametrize("is_one_of_several", [False, True])
+@pytest.mark.sampled
 def test_processor_memory_and_files_are_told_where_a_unit_shows_a_process_only_processes(
     is_one_of_several: bool, tmp_path: Path
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_store_that_fails_is_not_ready_whatever_its_failure(tmp_path: Path, ca
 
 
 @pytest.mark.requirement("monitoring.logs")
+@pytest.mark.long
 def test_the_log_of_a_server_is_json_where_it_is_set(copied: Copied) -> None:
     with running(copied(), settings={"LOG_FORMAT": "json"}) as served:
         assert served.stop() == 0

@@ -27,6 +27,7 @@ def queries() -> list[tuple[str, str]]:
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here: apt install prometheus")
+@pytest.mark.long
 def test_each_alert_fires_on_what_it_is_about_and_none_on_a_quiet_day(tmp_path: Path) -> None:
     shutil.copy(RULES, tmp_path / RULES.name)
     shutil.copy(EXAMPLES, tmp_path / "examples.yaml")

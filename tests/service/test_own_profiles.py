@@ -96,6 +96,7 @@ def test_there_are_so_many_profiles_at_most(
 
 
 @pytest.mark.requirement("profiles.commands")
+@pytest.mark.long
 def test_a_file_is_read_by_a_profile_from_its_addition_to_its_removal(
     folder: Path, profile: Path, tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def answered(connection: socket.socket) -> dict[str, Any]:
         return dict(json.load(answer))
 
 
+@pytest.mark.long
 def test_a_preview_of_one_line_passes_the_four_long_ones_of_another(server: Served) -> None:
     eva, other = server.client("eva", SCOPES), server.client("demo", SCOPES)
     long = [begun(server, eva, csv(LONG)) for _ in range(4)]
@@ -76,6 +77,7 @@ def test_a_preview_of_one_line_passes_the_four_long_ones_of_another(server: Serv
         each.close()
 
 
+@pytest.mark.long
 def test_a_preview_whose_client_is_gone_ends_while_it_is_read(server: Served) -> None:
     eva = server.client("eva", SCOPES)
     for _ in range(2):

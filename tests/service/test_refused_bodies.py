@@ -63,6 +63,7 @@ def test_a_refusal_before_the_body_is_read_to_its_end(
 
 
 @pytest.mark.requirement("http.bounds")
+@pytest.mark.long
 def test_who_has_asked_too_often_reads_so_behind_a_long_body(copied: Callable[[], Path]) -> None:
     with running(copied(), settings={"RATE_LIMIT": "1/60s"}) as served:
         seen = [

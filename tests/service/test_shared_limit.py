@@ -112,6 +112,7 @@ def pair(copied: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.requirement("decision.32.storage")
+@pytest.mark.long
 def test_the_sixth_request_over_both_servers_together_is_refused_by_either(pair: Pair) -> None:
     answers = [pair.ask(server, "198.51.100.1") for server in (0, 1, 0, 1, 1)]
     assert [answer.status_code for answer in answers] == [200] * 5
@@ -137,6 +138,7 @@ def test_of_twenty_requests_at_once_over_both_servers_five_are_served(pair: Pair
 
 @pytest.mark.requirement("decision.32.outage")
 @pytest.mark.parametrize("outage", ["is gone", "hangs"])
+@pytest.mark.sampled
 def test_without_redis_each_server_counts_for_itself_until_it_is_back(pair: Pair, outage: str) -> None:
     network = {"is gone": "203.0.113", "hangs": "192.0.2"}[outage]
     before = [pair.log(server) for server in (0, 1)]

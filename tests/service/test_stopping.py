@@ -25,6 +25,7 @@ HALF_A_FORM = (
 
 @pytest.mark.engine("duckdb")  # it looks into the file of the store
 @pytest.mark.requirement("sync.stops")
+@pytest.mark.long
 def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_stay_to_be_done() -> None:
     statuses: list[str] = []
 
@@ -52,6 +53,7 @@ def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_s
 
 
 @pytest.mark.requirement("sync.stops")
+@pytest.mark.long
 def test_a_request_that_does_not_come_to_an_end_is_told_so_by_a_server_that_does(tmp_path: Path) -> None:
     with running(tmp_path / "data", command="serve") as served:
         with socket.create_connection(("127.0.0.1", served.port), timeout=END_SECONDS_MAX) as client:
@@ -69,6 +71,7 @@ def test_a_request_that_does_not_come_to_an_end_is_told_so_by_a_server_that_does
 
 
 @pytest.mark.requirement("sync.stops")
+@pytest.mark.long
 def test_the_last_word_of_a_server_is_that_everything_is_stored(tmp_path: Path) -> None:
     """DuckDB's binding lists whatever is left at the end as leaks, a hundred lines of them."""
     with running(tmp_path / "data", command="serve") as served:

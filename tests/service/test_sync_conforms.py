@@ -99,6 +99,7 @@ def test_a_connection_is_synced_once_in_30_minutes(own_service: Served, new_user
 
 
 @pytest.mark.requirement("interface 4.8 skipped")
+@pytest.mark.long
 def test_recently_synced_connections_are_skipped_and_counted(own_service: Served, new_user: NewUser) -> None:
     client = new_user(None, None, None)
     ids = account_ids(client)
@@ -113,6 +114,7 @@ def test_recently_synced_connections_are_skipped_and_counted(own_service: Served
 
 
 @pytest.mark.requirement("decision 6 sync")
+@pytest.mark.long
 def test_account_ids_of_body_and_query_are_united(new_user: NewUser) -> None:
     client = new_user(None, None, None)
     ids = account_ids(client)
@@ -161,6 +163,7 @@ def test_a_failed_job_says_why_and_may_be_tried_again_after_two_minutes(own_serv
 
 
 @pytest.mark.requirement("decision 23")
+@pytest.mark.long
 def test_three_failures_in_a_row_make_an_error_that_forbids_nothing(own_service: Served, new_user: NewUser) -> None:
     client = new_user("fails")
     for expected in ("ACTIVE", "ACTIVE", "ERROR", "ERROR"):
@@ -193,6 +196,7 @@ def test_a_slow_bank_stays_syncing_for_a_minute_and_then_completes(own_service: 
 @pytest.mark.requirement("decision 23")
 @pytest.mark.requirement("decision 27")
 @pytest.mark.parametrize(("fault", "status"), [("needs_user", "REAUTH_REQUIRED"), ("consent_expired", "EXPIRED")])
+@pytest.mark.sampled
 def test_a_connection_that_needs_its_user_is_in_the_answer_without_a_job(
     own_service: Served, new_user: NewUser, fault: str, status: str
 ) -> None:
@@ -212,6 +216,7 @@ def test_a_connection_that_needs_its_user_is_in_the_answer_without_a_job(
 
 
 @pytest.mark.requirement("decision 23")
+@pytest.mark.long
 def test_connecting_again_renews_a_connection_that_needed_its_user(own_service: Served, new_user: NewUser) -> None:
     client = new_user("consent_expired")
     before = everything(client)
@@ -228,6 +233,7 @@ def test_connecting_again_renews_a_connection_that_needed_its_user(own_service: 
 
 @pytest.mark.requirement("interface 2.12 newTransactions")
 @pytest.mark.requirement("demo.grows")
+@pytest.mark.long
 def test_a_new_day_brings_new_transactions_and_says_how_many(own_service: Served, new_user: NewUser) -> None:
     client = new_user(None)
     before = everything(client)
@@ -250,6 +256,7 @@ def test_a_new_day_brings_new_transactions_and_says_how_many(own_service: Served
 
 
 @pytest.mark.requirement("decision 28")
+@pytest.mark.long
 def test_somebody_elses_job_is_unknown(new_user: NewUser) -> None:
     mine, theirs = new_user(None), new_user(None)
     (job,) = posted(mine)["syncJobs"]

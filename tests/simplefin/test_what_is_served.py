@@ -77,6 +77,7 @@ def test_every_balance_and_row_is_as_the_interface_says(service: Service, name: 
 
 
 @pytest.mark.parametrize("mb", ["64", "0"])
+@pytest.mark.sampled
 def test_memory_and_store_answer_the_same(tmp_path: Path, mb: str) -> None:
     service = served(tmp_path / "data", RATE_LIMIT="off", CACHE_MB=mb)
     holder = service.newcomer()

@@ -169,6 +169,7 @@ def test_each_budget_is_of_its_own(limited: Service, monkeypatch: pytest.MonkeyP
     assert limit == {"accounts": []}
 
 
+@pytest.mark.long
 def test_an_app_may_walk_from_1970_on(limited: Service) -> None:
     holder = limited.newcomer()
     holder.bring(GIRO, [booked("2026-11-01", "-1.00")], balance("1.00"))

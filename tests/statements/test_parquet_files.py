@@ -123,6 +123,7 @@ def told(value: object) -> str:
 
 @pytest.mark.no_cover  # at every place, see tests/conftest.py
 @pytest.mark.requirement("readers.refusal")
+@pytest.mark.long
 def test_a_file_cut_off_anywhere_is_refused(in_groups_of_ten: bytes) -> None:
     for end in range(4, len(in_groups_of_ten), 431):
         with pytest.raises(SourceError) as refusal:
@@ -132,6 +133,7 @@ def test_a_file_cut_off_anywhere_is_refused(in_groups_of_ten: bytes) -> None:
 
 @pytest.mark.no_cover  # at every place, see tests/conftest.py
 @pytest.mark.requirement("readers.hostile")
+@pytest.mark.long
 def test_a_damaged_file_is_refused_in_a_sentence_or_read(in_groups_of_ten: bytes) -> None:
     chosen = random.Random(1)
     footer = int.from_bytes(in_groups_of_ten[-8:-4], "little")

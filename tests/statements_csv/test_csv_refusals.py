@@ -88,6 +88,7 @@ def test_an_endless_line_stops_at_its_limit(filler: bytes) -> None:
 @pytest.mark.no_cover  # random or very many lines, see tests/conftest.py
 @pytest.mark.requirement("security.limits")
 @pytest.mark.parametrize("line", ["", "x;y;z", ";;;;"])
+@pytest.mark.sampled
 def test_lines_without_bookings_are_not_followed_for_ever(line: str) -> None:
     file = GOOD + f"{line}\n" * (IDLE_MAX - 10)
     assert read(file.encode()) == 4

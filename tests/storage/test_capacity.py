@@ -16,6 +16,7 @@ TOLERANCE = {"duckdb": 0.4, "postgresql": 0.2}  # of a constant; the file grows 
 
 @pytest.mark.no_cover
 @pytest.mark.engine("one server" if ENGINE.name == "postgresql" else "duckdb")
+@pytest.mark.long
 def test_a_booking_a_connection_and_a_user_take_what_is_computed_with(database: OpenStore) -> None:
     costs, about = EMBEDDED if ENGINE.name == "duckdb" else POSTGRESQL, TOLERANCE[ENGINE.name]
     of_bookings = 0.12 if ENGINE.name == "postgresql" else about

@@ -117,6 +117,7 @@ def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.no_cover  # many rounds, see tests/conftest.py
 @pytest.mark.requirement("compact")
+@pytest.mark.long
 def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Bank) -> None:
     done = threading.Event()
 
@@ -138,6 +139,7 @@ def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Ba
 
 @pytest.mark.requirement("compact")
 @pytest.mark.parametrize("rows_at_once", [1, 3, 100])
+@pytest.mark.sampled
 def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_rows(
     bank: Bank, rows_at_once: int
 ) -> None:

@@ -112,6 +112,7 @@ def test_an_id_with_another_day_and_amount_is_its_row_only_in_the_words_of_one_t
         "day and words under an id",
     ],
 )
+@pytest.mark.sampled
 def test_what_is_told_otherwise_in_a_window_changes_the_row_and_keeps_its_id(bank: Bank, first: str, then: str) -> None:
     sync(bank, f"{first}\n2026-11-10 | -1.00 | Kiosk | Zeitung")
     before = bank.ids()

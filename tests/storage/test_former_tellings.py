@@ -30,6 +30,7 @@ HAS_IDS = pytest.mark.parametrize("id_", [" | provider_id=1", ""], ids=["ids", "
     ids=["day", "amount", "words"],
 )
 @pytest.mark.parametrize("file", [f"{WAS}\n{KIOSK}", WAS, "2026-11-05 | -20.00 | SHOP |"], ids=["all", "one", "cut"])
+@pytest.mark.sampled
 def test_a_file_from_before_a_correction_adds_nothing(bank: Bank, id_: str, corrected: str, file: str) -> None:
     sync(bank, f"{WAS}{id_}\n{KIOSK}")
     assert sync(bank, f"{corrected}{id_}\n{KIOSK}") == ["modified"]

@@ -88,6 +88,7 @@ def test_what_a_later_version_has_learnt_is_given_where_nothing_is_said_yet(stor
     assert store_facts.recall(database, later_leaves.GIVEN) == edition()
 
 
+@pytest.mark.long
 def test_readers_see_them_at_once(stored: Bank) -> None:
     states = "SELECT state FROM users"
     [before] = stored.database.rows(states)

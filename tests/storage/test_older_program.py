@@ -43,6 +43,7 @@ def said_by_git(*words: str) -> str:
 @pytest.mark.no_cover
 @pytest.mark.engine("one server" if ENGINE.name == "postgresql" else "duckdb")
 @pytest.mark.requirement("upgrade.back")
+@pytest.mark.long
 def test_the_oldest_program_that_may_runs_its_own_tests_on_stores_of_this_one(tmp_path: Path) -> None:
     older = filter(None, map(program, range(oldest(), runner.migrations()[-1].number)))
     commit = next(older, None)

@@ -34,6 +34,7 @@ COLUMNS = "booking_date, amount, purpose, identity, is_potential_duplicate, type
 
 @pytest.mark.requirement("import.any-order")
 @pytest.mark.parametrize("at_once", [1, 2, 3, 5])
+@pytest.mark.sampled
 def test_an_import_in_pieces_is_that_in_one(
     new_bank: Callable[..., Bank], monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:

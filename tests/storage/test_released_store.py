@@ -174,6 +174,7 @@ def test_a_bank_tells_what_was_there_before_and_nothing_is_there_twice(service: 
         assert store.rows("SELECT id, account_id, amount FROM transactions ORDER BY id") == before
 
 
+@pytest.mark.long
 def test_an_import_of_today_can_be_undone_and_leaves_what_was_there_before(service: Service, tmp_path: Path) -> None:
     before = exported(service, tmp_path / "before.csv")
     more = tmp_path / "november.sta"

@@ -59,6 +59,7 @@ def anew(bank: Bank) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_hundred_syncs_without_news_leave_as_much_as_two(bank: Bank) -> None:
     sync(bank, BOOKED)
     sync(bank, BOOKED)
@@ -76,6 +77,7 @@ def test_a_hundred_syncs_without_news_leave_as_much_as_two(bank: Bank) -> None:
     assert told[-1]["told_until"] == bank.now.date()
 
 
+@pytest.mark.long
 def test_what_is_made_anew_of_the_rest_is_what_was_there(bank: Bank) -> None:
     for day in range(60):
         news = f"\n{bank.now.date() + DAY} | -{day}.00 | Laden | {day} | provider_id=n{day}" if day % 7 == 3 else ""
@@ -87,6 +89,7 @@ def test_what_is_made_anew_of_the_rest_is_what_was_there(bank: Bank) -> None:
     assert {table: after[table] for table in before} == before
 
 
+@pytest.mark.long
 def test_an_account_without_any_booking_is_told_by_two_contributions(bank: Bank) -> None:
     for _ in range(50):
         sync(bank, "")
@@ -95,6 +98,7 @@ def test_an_account_without_any_booking_is_told_by_two_contributions(bank: Bank)
     assert (gapless["first"], gapless["last"]) == (bank.now.date() - 79 * DAY, bank.now.date())
 
 
+@pytest.mark.long
 def test_a_bank_that_names_no_days_and_an_opening_balance_is_told_by_two_contributions(bank: Bank) -> None:
     for _ in range(20):
         bank.now += DAY
@@ -154,6 +158,7 @@ def _a_file(bank: Bank) -> None:
         _a_file,
     ],
 )
+@pytest.mark.sampled
 def test_what_says_anything_else_is_kept(bank: Bank, between: object) -> None:
     sync(bank)
     assert callable(between)
@@ -208,6 +213,7 @@ def test_a_job_that_brought_nothing_is_known_for_a_week(
 
 @pytest.mark.parametrize("claims", [None, "claims"], ids=["known by its identity", "known by its claims"])
 @pytest.mark.parametrize("renewed", ["", "n"], ids=["same ids", "new ids"])
+@pytest.mark.sampled
 def test_bookings_whose_ids_were_made_by_other_rules_are_known(bank: Bank, claims: str | None, renewed: str) -> None:
     """As an older program stored them: what ids and fingerprints are made of has changed, what was said has not."""
     bank.bring(bookings(BOOKED), statement=days(bank))

@@ -97,6 +97,7 @@ def files(bank: Bank) -> Bank:
 
 
 @pytest.mark.requirement("accounts.overlap")
+@pytest.mark.long
 def test_an_account_whose_bookings_are_there_is_asked_about_and_counted_once(files: Bank, bank: Bank) -> None:
     before = files.ids()
     report = bank.bring(bookings(THREE), account=NUMBER)
@@ -174,6 +175,7 @@ def test_an_account_is_shown_when_the_one_that_it_may_be_is_gone(files: Bank, ba
 
 
 @pytest.mark.requirement("accounts.overlap")
+@pytest.mark.long
 def test_the_question_follows_an_account_that_is_merged_and_ends_where_the_two_are_one(
     files: Bank, bank: Bank, new_bank: NewBank
 ) -> None:

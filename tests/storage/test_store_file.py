@@ -51,6 +51,7 @@ def test_ctrl_c_during_a_statement_is_an_interrupt(database: OpenStore) -> None:
 
 @pytest.mark.requirement("store.unreadable")
 @pytest.mark.parametrize("is_cut_off", [True, False])
+@pytest.mark.long
 def test_whichever_block_of_a_store_is_damaged_it_is_told_as_that(
     tmp_path: Path, now: datetime, is_cut_off: bool
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_store_that_may_not_be_written_is_said_so_at_once(*, is_folder: bool) 
 
 
 @pytest.mark.requirement("store.one-process")
+@pytest.mark.long
 def test_a_second_process_is_refused_and_the_first_goes_on(database: OpenStore) -> None:
     said = elsewhere(
         database.path, "try:\n    DuckDBFile(path)\nexcept StoreInUse as error:\n    print('refused', error)"
@@ -147,6 +149,7 @@ def test_a_second_process_is_refused_and_the_first_goes_on(database: OpenStore) 
 
 
 @pytest.mark.requirement("store.one-process")
+@pytest.mark.long
 def test_a_store_that_another_process_has_is_refused_here(tmp_path: Path) -> None:
     path = tmp_path / "bankdata.duckdb"
     program = f"import sys\nfrom pathlib import Path\nfrom storage.engines.duckdb_file import DuckDBFile\nd = DuckDBFile(Path({str(path)!r}))\nprint('open', flush=True)\nsys.stdin.read()"  # noqa: E501
@@ -263,6 +266,7 @@ def test_a_store_is_free_when_no_process_has_it_and_it_is_one(tmp_path: Path, da
 
 
 @pytest.mark.requirement("store.large-texts")
+@pytest.mark.long
 def test_long_texts_by_the_hundred_thousand_go_into_one_transaction(tmp_path: Path, now: datetime) -> None:
     """DuckDB keeps a copy of each different text of a row group until it has compressed them; 122,880 rows together, as
     it has them by itself, would need more than the store may use."""

@@ -100,6 +100,7 @@ def test_claims_are_counted_and_a_row_is_claimed_by_one_id_of_a_source(bank: Ban
     ],
     ids=["another day", "another amount", "another counterpart", "no counterpart"],
 )
+@pytest.mark.sampled
 def test_a_new_id_claims_no_other_booking(bank: Bank, other: str) -> None:
     files_of(bank).bring(bookings("2026-11-02 | -5.00 | Shop | Brot"))
     assert bank.bring(bookings(f"{other} | provider_id=p1")).new_transactions == 1
@@ -134,6 +135,7 @@ def test_a_booking_without_an_id_is_the_one_of_its_counterpart_that_another_sour
     ],
     ids=["another counterpart", "no counterpart", "another day", "another reference of one kind"],
 )
+@pytest.mark.sampled
 def test_a_booking_without_an_id_is_no_other_one(bank: Bank, file: str, bank_says: str) -> None:
     files_of(bank).bring(bookings(file))
     assert bank.bring(bookings(bank_says)).new_transactions == 1
@@ -150,6 +152,7 @@ def test_references_that_all_differ_keep_nothing_apart_however_a_file_writes_its
 @pytest.mark.requirement("import.file-then-live")
 @pytest.mark.parametrize("is_any_shared", [True, False])
 @pytest.mark.parametrize("oil", ["Öl", "OEL"])
+@pytest.mark.sampled
 def test_a_reference_of_a_file_sets_equal_words_apart_if_others_agree_with_those_of_the_bank(
     bank: Bank, is_any_shared: bool, oil: str
 ) -> None:
@@ -175,6 +178,7 @@ def test_references_of_files_that_agree_among_themselves_set_nothing_apart_of_wh
 @pytest.mark.requirement("import.file-then-live")
 @pytest.mark.parametrize("is_file_first", [True, False])
 @pytest.mark.parametrize("number", ["", " | provider_id=8"], ids=["without ids", "with ids"])
+@pytest.mark.sampled
 def test_a_reference_of_a_file_says_nothing_of_a_row_that_files_have_told_without_one(
     bank: Bank, number: str, is_file_first: bool
 ) -> None:
@@ -313,6 +317,7 @@ def giro(iban: str | None) -> AccountRecord:
 @pytest.mark.parametrize(
     "named", [(None, IBAN), (IBAN, None), (IBAN, NEW_IBAN), (IBAN, None, NEW_IBAN)], ids=["later", "gone", "new", "all"]
 )
+@pytest.mark.sampled
 def test_an_account_of_a_live_source_stays_one_whatever_iban_the_source_names(
     bank: Bank, named: tuple[str | None, ...]
 ) -> None:
@@ -332,6 +337,7 @@ def test_one_key_of_two_connections_is_two_accounts(new_bank: NewBank) -> None:
 
 
 @pytest.mark.requirement("import.account-key")
+@pytest.mark.long
 def test_an_account_that_was_merged_is_met_in_the_other_one_and_one_that_was_deleted_comes_back(bank: Bank) -> None:
     files_of(bank).bring(bookings("2026-11-01 | -1.00 | Shop | x"), account=giro(NEW_IBAN))
     bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"), account=giro(IBAN))

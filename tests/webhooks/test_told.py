@@ -130,6 +130,7 @@ def test_after_the_last_attempt_it_has_failed_and_is_sent_again_for_the_asking(t
 
 
 @pytest.mark.requirement("webhooks.told")
+@pytest.mark.long
 def test_a_receiver_that_dawdles_holds_up_no_other(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_EACH", 2)
     told.receiver.waits["/slow"] = threading.Event()
@@ -148,6 +149,7 @@ def test_a_receiver_that_dawdles_holds_up_no_other(told: Told, monkeypatch: pyte
 
 
 @pytest.mark.requirement("webhooks.told")
+@pytest.mark.long
 def test_one_that_is_gone_is_told_nothing_more_and_the_others_hear_of_it(told: Told) -> None:
     client = told.client()
     gone, other = (
@@ -177,6 +179,7 @@ def test_one_that_is_gone_is_told_nothing_more_and_the_others_hear_of_it(told: T
 
 
 @pytest.mark.requirement("webhooks.told")
+@pytest.mark.long
 def test_five_days_of_failures_end_it_and_one_success_in_between_does_not(told: Told) -> None:
     client = told.client()
     made = told.hook(client, eventTypes=["sync.completed"])

@@ -34,6 +34,7 @@ def until(is_so: Callable[[], object]) -> None:
 
 
 @pytest.mark.requirement("webhooks.service")
+@pytest.mark.long
 def test_a_running_server_tells_tries_again_and_outlives_a_kill(tmp_path: Path, receiver: Receiver) -> None:
     Household(tmp_path / "eva").services.close()
     server = served(tmp_path / "eva", is_measured=False)

@@ -13,6 +13,7 @@ NOTHING: dict[str, object] = {"category": None, "detailedCategory": None, "note"
 
 
 @pytest.mark.requirement("words.annotations")
+@pytest.mark.long
 def test_something_is_said_of_one_booking_and_taken_back(holder: Holder) -> None:
     client, iban = writer(holder), "DE02370502990000684712"
     holder.bring(GIRO, [booked(day, "-9.00", f"Kita {day}", counterpart_iban=iban) for day in ("10", "11")])
@@ -35,6 +36,7 @@ def test_something_is_said_of_one_booking_and_taken_back(holder: Holder) -> None
 
 
 @pytest.mark.requirement("words.annotations")
+@pytest.mark.long
 def test_a_finer_category_brings_its_category_along(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "REWE Markt")])
@@ -74,6 +76,7 @@ def test_an_entry_of_the_service_itself_may_be_noted_and_not_be_placed(holder: H
 
 
 @pytest.mark.requirement("words.annotations")
+@pytest.mark.long
 def test_words_have_bounds(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])

@@ -107,6 +107,7 @@ def test_own_categories_have_bounds(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_one_booking_is_put_into_an_own_category(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "REWE Markt"), booked("11", "-9.00", "Kita")])
@@ -152,6 +153,7 @@ def test_one_booking_is_put_into_an_own_category(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_all_of_a_counterpart_and_what_a_rule_finds_go_into_an_own_category(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita Nord"), booked("11", "-9.00", "Nachbar", counterpart_iban=IBAN)])
@@ -211,6 +213,7 @@ def test_all_of_a_counterpart_and_what_a_rule_finds_go_into_an_own_category(hold
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_some_go_into_an_own_category_and_get_back_what_they_had(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked(day, "-9.00", f"Hotel {day}") for day in ("10", "11", "12")])
@@ -269,6 +272,7 @@ def test_a_removed_one_leaves_what_was_in_it_at_its_place(holder: Holder) -> Non
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_bookings_are_found_by_their_own_category(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked(day, "-9.00", f"Kita {day}") for day in ("10", "11", "12")])
@@ -301,6 +305,7 @@ def test_bookings_are_found_by_their_own_category(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_a_narrowed_grant_knows_the_own_categories_of_covered_accounts(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])

@@ -15,6 +15,7 @@ from tests.words.test_words_exported import FORMATS, bring, exported
 
 @pytest.mark.requirement("words.own")
 @pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.sampled
 def test_own_categories_go_out_by_name_and_place_and_come_back(service: Service, holder: Holder, kind: str) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-5.00", "Bar"), booked("12", "-2.00", "Shop")])
     client = writer(holder)
@@ -38,6 +39,7 @@ def test_own_categories_go_out_by_name_and_place_and_come_back(service: Service,
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_a_changed_file_brings_no_own_category_beyond_bounds(
     service: Service, holder: Holder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +60,7 @@ def test_a_changed_file_brings_no_own_category_beyond_bounds(
 
 
 @pytest.mark.requirement("words.exports")
+@pytest.mark.long
 def test_a_file_with_fewer_words_is_read_as_it_was_written(service: Service, holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     (row,) = rows_of(holder)

@@ -18,6 +18,7 @@ KITA = {"field": "counterpartName", "operator": "contains", "value": "kita"}
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_bookings_come_back_into_their_own_category(holder: Holder) -> None:
     client = writer(holder)
     bookings = [booked("10", "-9.00", "Kita"), booked("11", "-8.00", "Nachbar", counterpart_iban=IBAN)]
@@ -43,6 +44,7 @@ def test_bookings_come_back_into_their_own_category(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_twins_of_merged_accounts_are_where_the_one_that_stays_was(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
@@ -57,6 +59,7 @@ def test_twins_of_merged_accounts_are_where_the_one_that_stays_was(holder: Holde
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_own_categories_go_into_another_store_with_all_that_is_in_them(service: Service, holder: Holder) -> None:
     client = writer(holder)
     bookings = [booked("10", "-9.00", "Kita"), booked("11", "-8.00", "Nachbar", counterpart_iban=IBAN)]
@@ -85,6 +88,7 @@ def test_own_categories_go_into_another_store_with_all_that_is_in_them(service: 
 
 
 @pytest.mark.requirement("words.own")
+@pytest.mark.long
 def test_an_own_category_of_a_file_never_takes_the_place_of_another(holder: Holder) -> None:
     own = made(writer(holder), "Meins", category="RENT")
     line = {"kind": "ownCategory", "id": own, "name": "Meins", "category": "HEALTH"}

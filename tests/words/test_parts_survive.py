@@ -28,6 +28,7 @@ def amounts(holder: Holder) -> list[list[float]]:
 
 
 @pytest.mark.requirement("words.parts.survive")
+@pytest.mark.long
 def test_parts_sleep_while_their_import_is_undone_and_wake_when_it_comes_again(holder: Holder) -> None:
     kita = booked("10", "-10.00", "Kita")
     holder.bring(GIRO, [kita])
@@ -43,6 +44,7 @@ def test_parts_sleep_while_their_import_is_undone_and_wake_when_it_comes_again(h
 
 
 @pytest.mark.requirement("words.parts.survive")
+@pytest.mark.long
 def test_parts_find_their_booking_under_another_id(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita")])
     split(holder, rows_of(holder)[0]["id"], HALVES)
@@ -56,6 +58,7 @@ def test_parts_find_their_booking_under_another_id(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.parts.survive")
+@pytest.mark.long
 def test_parts_sleep_while_the_bank_tells_another_amount(holder: Holder) -> None:
     told = booked("10", "-10.00", "Kita", provider_id="k")
     holder.bring(GIRO, [told])
@@ -80,6 +83,7 @@ def test_parts_sleep_while_the_bank_tells_another_amount(holder: Holder) -> None
 
 
 @pytest.mark.requirement("words.parts.survive")
+@pytest.mark.long
 def test_twins_of_merged_accounts_keep_parts_that_fit(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita"), booked("12", "-10.00", "Shop")])
     holder.bring(CARD, [booked("10", "-10.00", "Kita"), booked("11", "-10.00", "Bar"), booked("12", "-10.00", "Shop")])
@@ -97,6 +101,7 @@ def test_twins_of_merged_accounts_keep_parts_that_fit(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.parts.survive")
+@pytest.mark.long
 def test_of_twins_the_parts_that_fit_stay(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita")])
     holder.bring(CARD, [booked("10", "-10.00", "Kita")])
@@ -113,6 +118,7 @@ def test_of_twins_the_parts_that_fit_stay(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.parts.survive")
+@pytest.mark.long
 def test_parts_go_with_a_deleted_account_and_outlive_what_else_was_said(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita")])
     holder.bring(OTHER, [booked("10", "-10.00", "Bar")])
@@ -134,6 +140,7 @@ def test_parts_go_with_a_deleted_account_and_outlive_what_else_was_said(holder: 
 
 @pytest.mark.requirement("words.parts.exports")
 @pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.long
 def test_parts_go_out_and_come_back_letter_for_letter(service: Service, holder: Holder, kind: str) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita"), booked("11", "-10.00", "Bar"), booked("12", "5.00", "Shop")])
     ids = {name: row["id"] for name, row in by_name(holder).items()}
@@ -164,6 +171,7 @@ def test_parts_go_out_and_come_back_letter_for_letter(service: Service, holder: 
 
 
 @pytest.mark.requirement("words.parts.exports")
+@pytest.mark.long
 def test_parts_in_a_file_that_somebody_has_changed_are_the_whole_or_left_out(service: Service, holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita")])
     split(holder, rows_of(holder)[0]["id"], [{**part, "tags": []} for part in ELSEWHERE])

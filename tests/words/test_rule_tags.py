@@ -21,6 +21,7 @@ def tags(holder: Holder, name: str) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.requirement("words.rule_tags")
+@pytest.mark.long
 def test_every_rule_that_holds_gives_its_tags_and_takes_them_along(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita", purpose="milk"), booked("11", "-5.00", "Bar")])
@@ -49,6 +50,7 @@ def test_every_rule_that_holds_gives_its_tags_and_takes_them_along(holder: Holde
 
 
 @pytest.mark.requirement("words.rule_tags")
+@pytest.mark.long
 def test_bookings_that_get_other_tags_have_changed_and_only_once(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-5.00", "Bar"), booked("12", "-7.00", "Kita")])
@@ -69,6 +71,7 @@ def test_bookings_that_get_other_tags_have_changed_and_only_once(holder: Holder)
 
 
 @pytest.mark.requirement("words.rule_tags")
+@pytest.mark.long
 def test_what_is_imported_later_gets_tags_of_rules_and_an_undone_import_has_none(holder: Holder) -> None:
     client = writer(holder)
     client.post("/rules", json=KITA)
@@ -85,6 +88,7 @@ def test_what_is_imported_later_gets_tags_of_rules_and_an_undone_import_has_none
 
 
 @pytest.mark.requirement("words.rule_tags")
+@pytest.mark.long
 def test_tags_of_rules_go_into_another_store_with_their_rules_alone(service: Service, holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
@@ -140,6 +144,7 @@ def test_a_rule_tags_what_it_decides_though_it_renames_what_it_compares(holder: 
 
 
 @pytest.mark.requirement("words.rule_tags")
+@pytest.mark.long
 def test_a_tag_of_a_rule_on_one_booking_and_of_a_person_on_another_are_one(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-5.00", "Bar")])

@@ -9,6 +9,7 @@ KITA = {"field": "counterpartName", "operator": "contains", "value": "kita", "ca
 
 
 @pytest.mark.requirement("words.rules")
+@pytest.mark.long
 def test_a_rule_is_edited_in_its_place(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-1.00", "Pflaume")])
@@ -42,6 +43,7 @@ def test_a_rule_is_edited_in_its_place(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.rules")
+@pytest.mark.long
 def test_rules_are_asked_in_the_order_that_is_said(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
@@ -59,6 +61,7 @@ def test_rules_are_asked_in_the_order_that_is_said(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.rules")
+@pytest.mark.long
 def test_a_rule_is_made_from_a_booking(holder: Holder) -> None:
     client, creditor, iban = writer(holder), "DE98ZZZ09999999999", "DE02370502990000684712"
     long = "L" * 250
@@ -108,6 +111,7 @@ def test_a_rule_is_made_from_a_booking(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.rules")
+@pytest.mark.long
 def test_who_may_not_read_bookings_is_shown_none_by_a_rule(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     client = writer(holder, ["write:rules"])

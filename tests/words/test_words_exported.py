@@ -41,6 +41,7 @@ def bring(holder: Holder, content: bytes, number: int) -> None:
 
 @pytest.mark.requirement("words.exports")
 @pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.sampled
 def test_words_go_out_and_come_back_letter_for_letter(service: Service, holder: Holder, kind: str) -> None:
     twins = [booked("10", "-9.00", "Kita", purpose=f"child {number}") for number in (1, 2)]
     holder.bring(GIRO, [*twins, booked("11", "-5.00", "Bar")])

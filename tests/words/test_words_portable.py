@@ -135,6 +135,7 @@ def test_a_line_of_another_shape_is_no_words(holder: Holder, line: str) -> None:
 
 
 @pytest.mark.requirement("words.portable")
+@pytest.mark.long
 def test_a_rule_gets_an_id_by_which_it_can_be_removed(holder: Holder) -> None:
     ids = ("a/b", "x" * 201, "\u00b2", "..")
     lines = [json.dumps({"kind": "rule", "id": id_, **KITA, "value": id_[-3:]}) for id_ in ids]

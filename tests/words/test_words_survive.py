@@ -105,6 +105,7 @@ def test_of_words_that_want_the_same_booking_none_gets_it(holder: Holder) -> Non
 
 
 @pytest.mark.requirement("words.survive")
+@pytest.mark.long
 def test_twins_of_merged_accounts_have_the_words_of_both(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     holder.bring(CARD, [booked("10", "-9.00", "Kita"), booked("11", "-1.00", "Bar")])
@@ -144,6 +145,7 @@ def test_a_booking_told_otherwise_keeps_its_words_and_is_known_by_what_it_says_t
 
 
 @pytest.mark.requirement("words.survive")
+@pytest.mark.long
 def test_words_go_with_a_deleted_account(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     holder.bring(OTHER, [booked("10", "-9.00", "Bar")])

@@ -53,5 +53,6 @@ def test_whatever_ends_the_process_is_the_fault_of_the_file_that_it_was_reading(
 
 
 @pytest.mark.requirement("readers.apart")
+@pytest.mark.long
 def test_two_hundred_mutants_are_read_or_refused() -> None:
     assert list(faults(0, 200)) == [(number, "") for number in range(200)]

@@ -40,6 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.mark.requirement("attack.http")
 @pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.sampled
 def test_an_attack_is_not_noticed_by_others(name: str, server: Served) -> None:
     noticed = attacked(name, server.port, server.process.pid)
     assert server.process.poll() is None

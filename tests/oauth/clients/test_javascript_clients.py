@@ -12,6 +12,7 @@ Example = Callable[[str, str], str]
 
 
 @pytest.mark.requirement("oauth.clients_doc")
+@pytest.mark.long
 def test_oauth4webapi(run: Run, example: Example, node_folder: Path) -> None:
     printed = run(example("js", "oauth4webapi"), "node", node_folder, ".mjs")
     assert "accounts 200" in printed

@@ -27,6 +27,7 @@ def test_authlib(run: Run, example: Example, python: str) -> None:
 
 
 @pytest.mark.requirement("oauth.clients_doc")
+@pytest.mark.long
 def test_the_mcp_sdk_registers_signs_in_and_steps_up(run: Run, example: Example, python: str) -> None:
     printed = run(example("python", "mcp.client"), python)
     assert "accounts 200" in printed

@@ -56,6 +56,7 @@ def test_examples_of_the_documents_are_what_a_default_server_answers(world: Any)
 
 
 @pytest.mark.requirement("oauth.contract")
+@pytest.mark.long
 def test_every_operation_survives_schemathesis(world: Any) -> None:
     config = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
     schema = schemathesis.openapi.from_dict(description(""), config=config)

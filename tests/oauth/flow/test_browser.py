@@ -139,6 +139,7 @@ def test_a_person_with_a_keyboard_alone_allows_and_denies(
 
 
 @pytest.mark.requirement("oauth.pages")
+@pytest.mark.long
 def test_pages_fit_every_width_and_break_no_policy(live: Any, callback: str, chromium: Browser) -> None:
     complaints: list[str] = []
     live.tokens()
@@ -277,6 +278,7 @@ def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
 
 
 @pytest.mark.requirement("oauth.second_factor")
+@pytest.mark.long
 def test_a_second_factor_is_set_up_from_a_picture_and_then_asked_for(live: Any, chromium: Browser) -> None:
     complaints: list[str] = []
     page, base = opened(chromium, complaints, color_scheme="dark"), live.server.policy.public_url

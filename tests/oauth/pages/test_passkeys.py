@@ -168,6 +168,7 @@ WRONG: dict[str, Callable[[Device, dict[str, Any]], str]] = {
 
 @pytest.mark.requirement(REQUIREMENT)
 @pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.sampled
 def test_what_is_not_signed_here_and_now_opens_nothing(bank: Any, wrong: str) -> None:
     device, _browser, _seed = with_passkey(bank)
     device.count = 5

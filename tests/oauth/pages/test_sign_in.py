@@ -114,6 +114,7 @@ def test_a_known_browser_is_known_for_its_own_user_only_and_cannot_guess_freely(
 
 
 @pytest.mark.requirement("oauth.throttle")
+@pytest.mark.long
 def test_one_address_that_tries_many_names_is_slowed_down(fresh: Any) -> None:
     browser = fresh.browser()
     for number in range(100):

@@ -452,6 +452,7 @@ def test_a_host_whose_certificate_bears_another_name_is_asked_nothing(host: Host
 
 
 @pytest.mark.requirement("oauth.client_documents")
+@pytest.mark.long
 def test_a_host_that_never_says_who_it_is_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checked_download, "SECONDS_MAX", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:

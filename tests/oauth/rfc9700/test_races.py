@@ -51,6 +51,7 @@ def test_one_of_twelve_redeems_a_code(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.races")
 @pytest.mark.parametrize("without_locks", [False, True])
+@pytest.mark.sampled
 def test_one_of_twelve_refreshes(fresh: Any, without_locks: bool) -> None:
     if without_locks:  # as several processes would meet: only the store decides
         fresh.server.codes._one_time._locks = [_Open() for _ in range(64)]

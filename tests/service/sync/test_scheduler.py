@@ -19,6 +19,7 @@ UNFINISHED = jobs.find_unfinished
 
 
 @pytest.mark.requirement("decision 26")
+@pytest.mark.long
 def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
     scene: Scene, after: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from tests.service.test_sync_machine import COOLDOWN, Hand, ScriptedBank
 
 
 @pytest.mark.requirement("decision 26")
+@pytest.mark.long
 def test_a_sync_cut_off_between_two_batches_goes_on_with_the_second_and_counts_all(scene: Scene) -> None:
     scene.bank.ledger["One"] += [COFFEE, COFFEE]
     scene.bank.before_second_batch = scene.engine.stop

@@ -104,6 +104,7 @@ def go_on(process: "subprocess.Popen[str]") -> None:
     process.stdin.flush()
 
 
+@pytest.mark.long
 def test_actual_links_syncs_twice_without_a_double_and_meets_a_revocation(
     behind: Behind, actual: Path, tmp_path: Path
 ) -> None:

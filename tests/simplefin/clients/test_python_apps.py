@@ -42,6 +42,7 @@ def bank_of(account: dict[str, Any]) -> str:
     return str(account["bankConnection"]["bankName"])
 
 
+@pytest.mark.long
 def test_the_library_of_home_assistant_reads_until_it_is_revoked(behind: Behind, python: str) -> None:
     token = behind.setup_token("Home Assistant")
     url = run(python, "simplefin4py", "claim", token)
@@ -58,6 +59,7 @@ def test_the_library_of_home_assistant_reads_until_it_is_revoked(behind: Behind,
     assert run(python, "simplefin4py", "read", url) == {"failed": "SimpleFinAuthError"}
 
 
+@pytest.mark.long
 def test_an_app_with_a_store_of_its_own_syncs_twice_without_a_double(
     behind: Behind, python: str, tmp_path: Path
 ) -> None:
