@@ -9,8 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analytics.recurring import evidence as rules
+from analytics.recurring import frequencies, rhythm
+
 Row = dict[str, object]
-PAGE = (Path(__file__).parents[2] / "docs" / "recurring.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "recurring.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"^### (Example: .+?)\n(.+?)(?=^##|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
 
 
@@ -53,3 +57,52 @@ def test_an_example_of_the_page_is_what_the_detector_says(
 @pytest.mark.requirement("subscriptions.document")
 def test_the_page_has_its_examples() -> None:
     assert len(EXAMPLES) == 3
+
+
+def section(title: str) -> str:
+    """What stands below a heading, in one line."""
+    return " ".join(PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0].split())
+
+
+@pytest.mark.requirement("subscriptions.document")
+def test_the_tolerances_of_the_page_are_those_of_the_lattices() -> None:
+    cells = re.findall(r"\| ([\w ,]+?) \| ([\d.]+) (?=\|)", section("The calendar test"))
+    named = {name: float(days) for names, days in cells for name in names.split(", ")}
+    units = {"days": "days", "business": "business days"}
+    said = {"month": 1.0, "quarter": 3.0, "year": 12.0}
+    assert named == {
+        (row["lattice"] if row["lattice"] in said else f"{row['period']:.0f} {units[row['axis']]}"): row[
+            "tolerance_days"
+        ]
+        for row in rhythm.LATTICES.iter_rows(named=True)
+    }
+
+
+@pytest.mark.requirement("subscriptions.document")
+def test_the_thresholds_of_the_page_are_those_of_the_rules() -> None:
+    calendar, evidence = section("The calendar test"), section("How much evidence")
+    assert re.findall(r"(\d+) %", calendar) == [
+        f"{100 * share:.0f}"
+        for share in (rules.SHARE_MIN, rules.COVERAGE_MIN, rules.COVERAGE_MIN_FAST, rules.COVERAGE_MIN_FEW)
+    ]
+    assert f"at most {rules.REPEATS_MAX} charges" in calendar
+    weekly, biweekly, monthly = (rules.RULES[each] for each in ("weekly", "biweekly", "monthly"))
+    quarterly, yearly = rules.RULES["quarterly"], rules.RULES["yearly"]
+    assert (
+        f"{100 * weekly.contract_variation:.0f} % weekly to {100 * monthly.contract_variation:.0f} % monthly"
+        in evidence
+    )
+    assert f"| {monthly.charges}, within {monthly.spread_days} days |" in evidence
+    assert f"| {weekly.charges} and {biweekly.charges}; one less if never a day off |" in evidence
+    assert {rule.charges - rule.charges_exact for rule in (weekly, biweekly)} == {1}
+    assert f"| quarterly | 2 | {quarterly.charges} |" in evidence
+    step, worst = 100 * rules.YEARLY_STEP_MAX, rules.YEARLY_WORST_DAYS
+    assert f"| yearly | 2 | {yearly.charges} within {step:.0f} % and {worst:.0f} days, nothing else" in evidence
+
+
+@pytest.mark.requirement("subscriptions.document")
+def test_how_late_a_charge_may_be_is_said_alike_and_as_the_rules_have_it() -> None:
+    days = [f"{days} ({each})" for each, days in frequencies.GRACE_DAYS.items()]
+    said = f"{', '.join(days[:-1])} or {days[-1]}"
+    for name in ("recurring.md", "analytics.md"):
+        assert said in " ".join((DOCS / name).read_text(encoding="utf-8").split()), name
