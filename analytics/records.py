@@ -117,6 +117,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     is_pending_complete: bool = False
     are_days_complete: bool = False
     is_authoritative: bool = False
+    is_notification: bool = False  # its bookings are perhaps details of what a statement books as a whole (camt.054)
 
 
 Record = AccountRecord | TransactionRecord | StatementRecord

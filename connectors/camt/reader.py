@@ -204,6 +204,7 @@ def _statement_record(statement: _OpenStatement) -> StatementRecord:
         and opening is not None
         and closing is not None
         and opening + statement.booked == closing,
+        is_notification=statement.message == "054",
     )
 
 

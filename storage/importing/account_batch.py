@@ -83,6 +83,7 @@ class AccountBatch:
         self._batch_id = batch_id
         self._spool = spool
         self._derivation = derivation
+        self._notified: set[int] = set()  # places of bookings that notifications tell
         self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._stored = StoredBookings(teller, account_id)
 
@@ -91,6 +92,7 @@ class AccountBatch:
         pending ones, balances, and the gaps between statements. `source` is the id that the account would have by its
         source alone; stored rows of another source match by day and amount alone where nothing surer does."""
         given = windows(reported)
+        self._notified = {place for each in reported if each.statement.is_notification for place in each.places}
         report = self._merge_booked(source, reported, given)
         waiting = self._keys(reported, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in reported)
@@ -140,7 +142,7 @@ class AccountBatch:
         booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         stored = self._by_balances(source, reported, booked, stored)
-        found, gone = self._matches(source, booked, stored, given)
+        found, gone, replaced = self._matches(source, booked, stored, given)
         found = pl.concat([found, self._reported_before_taken_back(booked, found, given)])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
@@ -151,12 +153,14 @@ class AccountBatch:
             self._account_id,
             gone=gone,
             arrived=new.select("booking_date", "amount"),
-            corrected=known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
+            corrected=(known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0))
+            - (replaced.select(pl.sum("amount")).item() or Decimal(0)),
             reported=[each.statement for each in reported],
             given=given,
         )
-        self._former += back.select("booking_date", "amount", "created_at").rows()
+        self._former += pl.concat([back, replaced]).select("booking_date", "amount", "created_at").rows()
         self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
+        self.changes.append(taken_back.remove(self._teller, self._account_id, replaced["id"].to_list()))
         self._reword(known)
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
@@ -206,19 +210,20 @@ class AccountBatch:
 
     def _matches(
         self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The pairs (FOUND) of a booking and the row as which it is stored already, and the stored rows that the source
-        no longer reports although it reports everything of their days."""
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """The pairs (FOUND) of a booking and the row as which it is stored already; the stored rows that the source no
+        longer reports although it reports everything of their days; and those of which it reports the details."""
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
-        found = [_as_found(pairs)]
+        found, replaced = [_as_found(pairs)], rows.clear()
         if left.is_empty() or rows.is_empty():
-            return found[0], rows.filter("is_whole")
+            return found[0], rows.filter("is_whole"), replaced
         elsewhere = self._stored.reported_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = self._remaining(items, near, are_lasting=are_lasting)
             remaining.match_by_day(elsewhere)
             found += [_as_found(remaining.pairs), _as_found(remaining.parts, is_part=True)]
-        left, rows = left_over(left, rows, pl.concat(found))
+            replaced = pl.concat([replaced, rows.filter(pl.col("id").is_in([row.id for row in remaining.replaced]))])
+        left, rows = left_over(left, rows.join(replaced, on="id", how="anti"), pl.concat(found))
         for items, near in self._by_day(left, self._stored.other_tellings(rows)):
             remaining = self._remaining(items, near.unique("id", maintain_order=True), are_lasting=are_lasting)
             remaining.match_other_words(self._stored.other_words(near))
@@ -227,13 +232,15 @@ class AccountBatch:
         left, rows = left_over(left, rows, found_by_day)
         gone = rows.filter("is_whole")
         corrected = self._corrections(left, rows, gone, given)
-        return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
+        gone = gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
+        return pl.concat([found_by_day, corrected]), gone, replaced
 
     def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
         time."""
         is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
         has_parts = any(not each.filter(is_part).is_empty() for each in (reported, stored))
+        has_parts |= bool(self._notified) or stored["is_notified"].any()
         keys = ("booking_date", "currency") if has_parts else MONEY
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
         for days in days_at_once(reported, COMPARED_AT_ONCE):
@@ -309,7 +316,10 @@ class AccountBatch:
         """The matcher of these bookings and rows of the table (STORED), with the full records of both."""
         keys = reported.select("place", "claim").rows()
         records = self._spool.records([place for place, _ in keys])
-        items = [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
+        items = [
+            Item(record, place, claim, place in self._notified)
+            for record, (place, claim) in zip(records, keys, strict=True)
+        ]
         return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
 
     def _as_rows(self, reported: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:

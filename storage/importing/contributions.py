@@ -184,6 +184,15 @@ def of_batches(session: Session, user_id: str, account_id: str, batch_ids: Colle
     return _where(session, condition, user_id, account_id, sorted(batch_ids)) if batch_ids else []
 
 
+def notifications(session: Session, user_id: str, account_id: str) -> list[str]:
+    """The batches of notifications about the account."""
+    rows = session.rows(
+        "SELECT DISTINCT batch_id FROM contributions WHERE user_id = $1 AND account_id = $2 AND blocks LIKE $3",
+        *(user_id, account_id, '%"is_notification":true%'),
+    )
+    return [row["batch_id"] for row in rows]
+
+
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
     """The contributions of one import (`job_id`), in the order in which they were made."""
     return _where(session, "job_id = $2 ORDER BY sequence", user_id, job_id)

@@ -39,8 +39,7 @@ def prove(
 
 
 def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
-    """Move these bookings from the ledger into the table of those taken back, record them as removed for clients that
-    ask for changes, and return the rows for the journal (journal.CHANGES)."""
+    """Move these bookings from the ledger into the table of those taken back (`remove`)."""
     session, user_id = teller.session, teller.user.id
     if ids:
         columns = ", ".join(columns_of(session, "pending_transactions"))
@@ -49,6 +48,14 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
             " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
             *(user_id, ids, teller.now),
         )
+    return remove(teller, account_id, ids)
+
+
+def remove(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
+    """Remove these bookings from the ledger, record that for clients that ask for changes, and return the rows for the
+    journal (journal.CHANGES)."""
+    session, user_id = teller.session, teller.user.id
+    if ids:
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
         feed.record_removed(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
     return journal.change_rows(ids, "removed")

@@ -1,6 +1,7 @@
 """Importing again, in pieces, in any order or with overlaps: the same bookings, the same ids."""
 
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from random import Random
 
@@ -8,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.records import AccountRecord
+from analytics.records import AccountRecord, StatementRecord
 from tests.conftest import NOW, empty_store, examples
-from tests.storage.conftest import GIRO, Bank, bookings, make_bank
+from tests.storage.conftest import GIRO, Bank, bookings, files_of, make_bank
 
 NewBank = Callable[..., Bank]
 
@@ -91,24 +92,69 @@ EQUAL_WHOLES = "2026-11-02 | -11.00 | | Lohn\n2026-11-02 | -11.00 | | Auslagen"
 
 @pytest.mark.requirement("import.batches")
 @pytest.mark.parametrize(
-    ("first", "second", "rows"),
+    ("first", "second", "new", "rows"),
     [
-        (BATCH, WHOLE, 2),
-        (WHOLE, BATCH, 1),
-        (BATCH, CSV_WHOLE, 2),
-        (CSV_WHOLE, BATCH, 1),
-        (EQUAL_BATCHES, EQUAL_WHOLES, 4),
-        (EQUAL_WHOLES, EQUAL_BATCHES, 2),
-        (EQUAL_BATCHES, CSV_WHOLE, 4),
+        (BATCH, WHOLE, 0, 2),
+        (WHOLE, BATCH, 2, 2),
+        (BATCH, CSV_WHOLE, 0, 2),
+        (CSV_WHOLE, BATCH, 0, 1),
+        (EQUAL_BATCHES, EQUAL_WHOLES, 0, 4),
+        (EQUAL_WHOLES, EQUAL_BATCHES, 0, 2),
+        (EQUAL_BATCHES, CSV_WHOLE, 0, 4),
     ],
 )
 def test_a_batch_told_by_its_details_and_as_a_whole_is_booked_once(
-    bank: Bank, first: str, second: str, rows: int
+    bank: Bank, first: str, second: str, new: int, rows: int
 ) -> None:
     bank.bring(bookings(first))
-    assert bank.bring(bookings(second)).new_transactions == 0
+    money = sum(row["amount"] for row in bank.rows())
+    assert bank.bring(bookings(second)).new_transactions == new
     assert bank.bring(bookings(first)).new_transactions == 0
-    assert len(bank.ids()) == rows
+    assert (len(bank.ids()), sum(row["amount"] for row in bank.rows())) == (rows, money)
+
+
+NOTIFIED = """
+    2026-11-02 | 120.00 | Anna | Rechnung 1 {0}
+    2026-11-02 |  80.00 | Bert | Rechnung 2 {0}
+    2026-11-02 | 100.00 | Carl | Rechnung 3 {0}
+"""
+OTHERS = "2026-11-02 | 70.00 | Dora | Rechnung 4\n2026-11-02 | 80.00 | Emil | Rechnung 5"
+WAGES = "2026-11-02 | 50.00 | Arbeit | Lohn"
+BOOKED = "2026-11-02 | 300.00 | | | references=servicer:B77"
+
+
+@pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize(
+    ("notified", "booked", "names"),
+    [
+        (NOTIFIED.format(""), BOOKED, "Anna Bert Carl"),
+        (NOTIFIED.format("| references=servicer:B77"), BOOKED, "Anna Bert Carl"),
+        (NOTIFIED + OTHERS, f"{BOOKED}\n2026-11-02 | 150.00 | | Sammler", "Anna Bert Carl Dora Emil"),
+        (NOTIFIED, f"{BOOKED}\n2026-11-02 | 150.00 | | Sammler\n{WAGES}", "150 Anna Arbeit Bert Carl"),
+        (NOTIFIED + WAGES, f"{BOOKED}\n{WAGES}", "Anna Arbeit Bert Carl"),
+        ("2026-11-02 | 300.00 | Anna | Rechnung | references=servicer:Z9", BOOKED, "Anna"),
+    ],
+)
+def test_what_a_notification_tells_is_the_details_of_what_a_statement_books(
+    new_bank: NewBank, notified: str, booked: str, names: str
+) -> None:
+    details = bookings(notified.replace("{0}", "")), StatementRecord(is_notification=True)
+    wholes = bookings(booked), StatementRecord(closing=Decimal("900"), closing_date=date(2026, 11, 2))
+    for number, order in enumerate(((details, wholes), (wholes, details))):
+        files = files_of(new_bank(f"u{number}"))
+        for told, statement in order * 2:
+            files.bring(told, statement=statement)
+        rows = files.rows("amount, counterpart_name, id, booking_date")
+        assert " ".join(sorted(row["counterpart_name"] or f"{row['amount']:.0f}" for row in rows)) == names
+        assert sum(row["amount"] for row in rows) == sum(each.amount for each in wholes[0])
+
+
+@pytest.mark.requirement("import.batches")
+def test_a_booking_that_names_somebody_or_that_no_details_add_up_to_stays_beside_them(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | 300.00 | Zoe | Verkauf\n2026-11-02 | 310.00 | | Sammler"))
+    statement = StatementRecord(is_notification=True)
+    assert bank.bring(bookings(NOTIFIED.format("")), statement=statement).new_transactions == 3
+    assert len(bank.ids()) == 5
 
 
 @pytest.mark.requirement("import.batches")

@@ -31,15 +31,17 @@ BEFORE, SAME_DAY, AFTER = range(-NEIGHBOUR_DAYS, 1), range(1), range(NEIGHBOUR_D
 """How many days a row may lie from a booking: a pending one is booked on its day or later."""
 
 T = TypeVar("T", "Item", StoredRow)
+T2 = TypeVar("T2", "Item", StoredRow)
 
 
 class Item(Struct, frozen=True):
     """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source, None
-    where it has none."""
+    where it has none. `is_notified` says that it is told by a notification."""
 
     record: TransactionRecord
     place: int
     claim: str | None
+    is_notified: bool = False
 
 
 Pair = tuple[Item, StoredRow]
@@ -47,13 +49,15 @@ Pair = tuple[Item, StoredRow]
 
 class Remaining:
     """The bookings (`items`) and stored `rows` that are not matched yet, and the matches found among them, which each
-    method moves into `pairs`, or, for a batch and its details, into `parts`."""
+    method moves into `pairs`. Of a batch and its details the details are kept: a whole that is told is one of `parts`
+    with each of them, and a stored whole is moved into `replaced`, while the details stay among the bookings."""
 
     def __init__(self, items: Iterable[Item], rows: Iterable[StoredRow], *, are_references_lasting: bool) -> None:
         self.items = {item.place: item for item in items}
         self.rows = {row.id: row for row in rows}
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
+        self.replaced: list[StoredRow] = []
         self._are_references_lasting = are_references_lasting
 
     def match_by_day(self, reported_elsewhere: Collection[str] = ()) -> None:
@@ -69,6 +73,7 @@ class Remaining:
         for items, rows in self._buckets(_money, left):
             for item, row in zip(items, rows, strict=False):
                 self._take(item, row)
+        self._match_notified()
         self._match_sums()
 
     def match_waiting(self, known: Iterable[tuple[int, str]], days: range) -> None:
@@ -202,7 +207,7 @@ class Remaining:
         for key, items in _parts(self.items.values()).items():
             whole = wholes.get((*key, _sum(items)))
             if whole is not None and whole.id in self.rows and _is_one_way(items):
-                self._explain(items, [whole])
+                self._replace([whole])
         stored = _parts(self.rows.values())
         for item in list(self.items.values()) if stored else ():
             for reference in item.record.references:
@@ -225,6 +230,25 @@ class Remaining:
             if batches := _take_wholes(items, rows_of[_money_of(items)]):
                 details = len(items) // _alike(items) * len(batches)
                 self._explain(sorted(items, key=lambda item: item.place)[:details], batches)
+
+    def _match_notified(self) -> None:
+        """Match what notifications tell with wholes that name no counterpart: details of one day and sign that add up
+        to one, or to several."""
+        for wholes, details in _of_notifications(self.items.values(), self.rows.values()):
+            if len(wholes) == len(details) == 1:
+                self._take(details[0], wholes[0])
+            else:
+                self._replace(wholes)
+        for told, known in _of_notifications(self.rows.values(), self.items.values()):
+            if len(told) == len(known) == 1:
+                self._take(told[0], known[0])
+            else:
+                self._explain(told, known)
+
+    def _replace(self, wholes: Sequence[StoredRow]) -> None:
+        self.replaced += wholes
+        for row in wholes:
+            del self.rows[row.id]
 
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
         """Note that these bookings together are these rows: each with each is one of `parts`."""
@@ -347,6 +371,41 @@ def _is_one_way(each: Iterable[Item | StoredRow]) -> bool:
 def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
     """Day, sum and currency of details: the money of their whole, or of each of several equal ones."""
     return parts[0].record.booking_date, _sum(parts) / _alike(parts), parts[0].record.currency
+
+
+def _day_and_sign(one: Item | StoredRow) -> Hashable:
+    return one.record.booking_date, one.record.currency, one.record.amount > 0
+
+
+def _of_notifications(told: Iterable[T], among: Iterable[T2]) -> list[tuple[list[T2], list[T]]]:
+    """Wholes without a counterpart, each time with the details told by notifications that add up to them: of one day
+    and sign all details with one or several wholes, else each whole with some of them."""
+    by_day = _by(_day_and_sign, (each for each in told if each.is_notified))
+    unnamed = (each for each in among if not (each.is_notified or each.record.counterpart_name))
+    wholes_of = _by(_day_and_sign, (each for each in unnamed if each.record.counterpart_iban is None))
+    found: list[tuple[list[T2], list[T]]] = []
+    for key, details in by_day.items():
+        wholes = sorted(wholes_of.get(key, ()), key=lambda one: -abs(one.record.amount))
+        if several := _adding_up(wholes, _sum(details)):
+            found.append((several, details))
+            continue
+        for whole in wholes:
+            if parts := _adding_up(details, whole.record.amount):
+                found.append(([whole], parts))
+                details = [each for each in details if each not in parts]
+    return found
+
+
+def _adding_up(among: Sequence[T], total: Decimal) -> list[T]:
+    """Some of these, all of one sign, that add up to the total; empty where there are none, or too many to try."""
+    if among and _sum(among) == total:
+        return list(among)
+    sums: dict[Decimal, list[T]] = {Decimal(0): []}
+    for one in among:
+        for before in list(sums)[:PAIRS_MAX]:
+            if abs(before + one.record.amount) <= abs(total):
+                sums.setdefault(before + one.record.amount, [*sums[before], one])
+    return sums.get(total, [])
 
 
 def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:

@@ -32,13 +32,14 @@ _COLUMNS = ", ".join(_SELECTED).replace("references", "reference_keys AS referen
 STORED: dict[str, pl.DataType] = {
     **_SELECTED,
     **columns("claim, reported_print, first_claim"),
-    **dict.fromkeys(("is_other_source", "has_its_references", "is_whole", "is_asked_for"), pl.Boolean()),
+    **dict.fromkeys(("is_other_source", "has_its_references", "is_whole", "is_asked_for", "is_notified"), pl.Boolean()),
 }
 """What stored bookings are compared by. `references` is JSON. `reported_print` is the fingerprint of the last report
 of the row by the batch's own source, `claim` the id that the row had there. `claims` holds all such ids that are
 stored; if it is empty, `first_claim` is that of the source that reported the row first. `is_other_source` says that
 this was another source. `has_its_references` says that the row's references may be of the batch's own source: of a
-live source it is known that it reported the row, of files only if they reported it first, under a reference. Whether
+live source it is known that it reported the row, of files only if they reported it first, under a reference.
+`is_notified` says that a notification reported the row first. Whether
 the row's day is reported completely or asked for is said by the windows of the batch."""
 NO_BOOKINGS = pl.DataFrame(schema=STORED)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
@@ -59,6 +60,7 @@ class StoredRow(Struct, frozen=True, kw_only=True):
     is_other_source: bool
     has_its_references: bool
     is_whole: bool
+    is_notified: bool = False
 
 
 def as_record(row: Row, **others: Any) -> TransactionRecord:
@@ -150,6 +152,11 @@ class StoredBookings:
         asked = (f"SELECT '{name}' AS name FROM {name} WHERE user_id = $1 AND account_id = $2" for name in WAITING)
         return [row["name"] for row in self._session.rows(" UNION ".join(asked), self._user_id, self._account_id)]
 
+    @cached_property
+    def _notifications(self) -> list[str]:
+        """The batches that are notifications about the account."""
+        return contributions.notifications(self._session, self._user_id, self._account_id)
+
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account in this table, as STORED, the first stored first."""
         return self._frame(table, (), "TRUE")
@@ -175,7 +182,7 @@ class StoredBookings:
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """The rows (STORED), in their order, for comparisons one by one."""
         said = self.records(stored["id"], table)
-        columns = ("id", "identity", "created_at", "claim", "is_other_source", "has_its_references", "is_whole")
+        columns = [name for name in StoredRow.__struct_fields__ if name != "record"]
         return [StoredRow(record=said[row["id"]], **row) for row in stored.select(columns).iter_rows(named=True)]
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
@@ -251,5 +258,6 @@ class StoredBookings:
             has_its_references=HAS_REPORTED if self._teller.is_live else is_first_under_reference,
             is_whole=is_whole(windows),
             is_asked_for=is_asked_for(windows),
+            is_notified=pl.col("batch_id").is_in(self._notifications),
         )
         return frame_of(plan.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity"))
