@@ -400,12 +400,13 @@ def _adding_up(among: Sequence[T], total: Decimal) -> list[T]:
     """Some of these, all of one sign, that add up to the total; empty where there are none, or too many to try."""
     if among and _sum(among) == total:
         return list(among)
-    sums: dict[Decimal, list[T]] = {Decimal(0): []}
-    for one in among:
-        for before in list(sums)[:PAIRS_MAX]:
-            if abs(before + one.record.amount) <= abs(total):
-                sums.setdefault(before + one.record.amount, [*sums[before], one])
-    return sums.get(total, [])
+    amounts = [one.record.amount for one in among]
+    sums: dict[Decimal, tuple[int, ...]] = {Decimal(0): ()}
+    for place, amount in enumerate(amounts):
+        for before, places in list(sums.items())[:PAIRS_MAX]:
+            if abs(before + amount) <= abs(total):
+                sums.setdefault(before + amount, (*places, place))
+    return [among[place] for place in sums.get(total, ())]
 
 
 def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
