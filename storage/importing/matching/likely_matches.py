@@ -400,13 +400,16 @@ def _adding_up(among: Sequence[T], total: Decimal) -> list[T]:
     """Some of these, all of one sign, that add up to the total; empty where there are none, or too many to try."""
     if among and _sum(among) == total:
         return list(among)
-    amounts = [one.record.amount for one in among]
-    sums: dict[Decimal, tuple[int, ...]] = {Decimal(0): ()}
+    return [among[place] for place in _places([one.record.amount for one in among], total)]
+
+
+def _places(amounts: Sequence[Decimal], total: Decimal) -> Sequence[int]:
+    sums: dict[Decimal, Sequence[int]] = {Decimal(0): ()}
     for place, amount in enumerate(amounts):
         for before, places in list(sums.items())[:PAIRS_MAX]:
             if abs(before + amount) <= abs(total):
-                sums.setdefault(before + amount, (*places, place))
-    return [among[place] for place in sums.get(total, ())]
+                sums.setdefault(before + amount, [*places, place])
+    return sums.get(total, ())
 
 
 def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
