@@ -1,8 +1,7 @@
 """Opens, once per process, everything that the edges work with: store, clock, keys, connectors, sync engine."""
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from functools import partial
@@ -37,6 +36,7 @@ from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
 from handlers.clock_watch import ClockWatch
+from handlers.http.open_streams import OpenStreams
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.own_profiles import OwnProfiles
@@ -92,7 +92,7 @@ class Services(Struct):
     clock_watch: ClockWatch
     life: Life
     sends_webhooks: bool = False
-    streams: Counter[Hashable] = field(default_factory=Counter)  # of events, that this process sends to each grant
+    streams: OpenStreams = field(default_factory=OpenStreams)
     exports: Turns = field(default_factory=Turns)
     unread_exports: UnreadExports = field(default_factory=UnreadExports)
     _rates: pl.DataFrame | None = None

@@ -117,6 +117,12 @@ class ChangeWaits(Unavailable):
     text = "Another change to your data is still being stored. Try again in a few seconds"
 
 
+class TooManyAtOnce(Unavailable):
+    """So many requests of one user are being answered that a further one would take from others."""
+
+    text = "Too many of your requests are being answered at once. Try again in a few seconds"
+
+
 def error_answer(error: Refusal) -> Answer:
     """The answer to a failure: `{"error": "<message>"}` with its status and headers, with Retry-After for a limit."""
     headers = dict(error.headers)

@@ -36,6 +36,10 @@ class Request(Struct, kw_only=True):
         return any(each.strip().removeprefix("W/") in (etag, "*") for each in named)
 
 
+EVENT_STREAM = "text/event-stream"
+"""The content-type of an answer that goes on for as long as its client listens."""
+
+
 class Pieces(Protocol):
     """The body of an answer that is produced while it is sent; its length is not known beforehand."""
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Message, Scope
 from auth.scopes import SCOPES
 from handlers.cache.user_data import UserData
 from handlers.http import call
-from handlers.http.errors import ChangeWaits
+from handlers.http.errors import ChangeWaits, TooManyAtOnce
 from handlers.http.request import Answer, Request
 from handlers.http.steps import dispatch as dispatching
 from handlers.http.steps.dispatch import dispatch
-from handlers.http.steps.turns import READS_AT_ONCE, Turns
+from handlers.http.steps.turns import OF_USER_MAX, READS_AT_ONCE, Turns
 from handlers.oauth.endpoints import bearer_check
 from handlers.operations import LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX, OPERATIONS, Read
 from handlers.operations.changes.cursors import RENEWED_AFTER
@@ -240,6 +240,19 @@ def test_a_change_that_waits_for_too_long_behind_another_of_its_user_is_told_to_
             pass
 
     asyncio.run(everybody())
+
+
+@pytest.mark.requirement("cache.event-loop")
+def test_of_one_user_so_many_requests_are_answered_at_once_and_one_more_is_told_to_come_again() -> None:
+    turns = Turns()
+    with ExitStack() as answered:
+        for _ in range(OF_USER_MAX):
+            answered.enter_context(turns.answering("ada"))
+        with pytest.raises(TooManyAtOnce), turns.answering("ada"):
+            pass
+        answered.enter_context(turns.answering("eva"))
+    with turns.answering("ada"):
+        pass
 
 
 @pytest.mark.requirement("postgresql.silence")

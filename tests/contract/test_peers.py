@@ -16,6 +16,7 @@ class Client:
 
     occupation: Occupation = Occupation.ANSWERED
     is_signed_in: bool = False
+    is_listening: bool = False
     unchanged_since: float = 0.0
     is_gone: bool = False
     asked: list[float] = field(default_factory=list)
@@ -99,6 +100,22 @@ def test_a_request_under_way_never_gives_way() -> None:
     assert not peers.admit(working(), ONE)
     assert peers.admit(working(), OTHER)
     assert not any(client.is_gone for client in clients)
+
+
+@pytest.mark.requirement("http.peers")
+@pytest.mark.parametrize("host", [ONE, PROXY])
+def test_streams_and_late_answers_give_way_before_a_new_client_is_refused_behind_a_proxy_too(host: str) -> None:
+    peers = Peers([PROXY], most=4, most_per_address=4)
+    stream, other = (Client(Occupation.LISTENING, is_signed_in=True, unchanged_since=since) for since in (1, 2))
+    late, at_work = Client(Occupation.LATE), working()
+    for each in (late, other, at_work, stream):
+        assert peers.admit(each, host)
+    left = []
+    for _ in range(3):
+        assert peers.admit(working(), OTHER)
+        left += [each for each in (stream, other, late, at_work) if each.is_gone and each not in left]
+    assert left == [stream, other, late]
+    assert not peers.admit(new(), OTHER)
 
 
 @pytest.mark.requirement("http.peers")

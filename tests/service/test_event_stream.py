@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from handlers.http.open_streams import OF_PERSON_MAX
 from tests.service.conftest import Served, account_ids, get, running, start
 
 SECONDS_MAX = 60.0
@@ -54,7 +55,7 @@ class Listener:
                 self.comments += 1
             name, _, value = line.partition(": ")
             if name == "retry":
-                assert value == "5000"
+                assert value in ("5000", "60000")
             elif line and name:
                 fields[name] = value
             elif "data" in fields:
@@ -198,6 +199,20 @@ def test_a_grant_has_five_streams_and_a_closed_one_makes_room(own_service: Serve
         time.sleep(0.1)
     assert answer.status_code == 200
     bare.close()
+
+
+@pytest.mark.requirement("events.stream")
+def test_of_one_person_the_oldest_stream_gives_way_and_is_told_to_come_back_later(
+    own_service: Served, listen: Listen
+) -> None:
+    tokens = [own_service.token("globe") for _ in range(5)]
+    streams = [listen(own_service, tokens[number // 5]) for number in range(OF_PERSON_MAX)]
+    assert all(each.next() is not None for each in streams)
+    last = listen(own_service, tokens[-1])
+    assert last.next() is not None
+    ended = [each for each in streams if not each.lines.empty()]
+    assert len(ended) == 1
+    assert [ended[0].lines.get() for _ in range(3)] == ["retry: 60000", "", None]
 
 
 @pytest.mark.requirement("events.stream")

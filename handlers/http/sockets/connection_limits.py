@@ -21,6 +21,7 @@ HEAD_SECONDS = 10
 BODY_SECONDS = 30
 SEND_SECONDS = 30  # in which a client has to take at least a part of its answer
 LINGER_SECONDS = 5  # for a refused client to read the refusal and close
+LATE_SECONDS = 2  # of answering, after which the connection gives way before a new one is refused
 IDLE_SECONDS = 15
 # A proxy that writes into a connection just closed answers its client with 502, so it must be the one to close first:
 # nginx keeps idle connections for 60 seconds (if told to keep any), Caddy for 120.

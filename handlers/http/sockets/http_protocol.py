@@ -25,6 +25,7 @@ from handlers.http.sockets.connection_limits import (
     HEAD_SECONDS,
     HEADERS_MAX,
     IDLE_SECONDS,
+    LATE_SECONDS,
     LINGER_SECONDS,
     PIPELINE_MAX,
     PROXY_IDLE_SECONDS,
@@ -72,7 +73,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._has_ended = False  # we ended the connection: bytes that still arrive are dropped
         self._dropped_bytes = 0
         self._dropped_bytes_max = DROPPED_BYTES_MAX_UNSTATED
-        self.is_signed_in = False
+        self.is_signed_in = self.is_listening = False
         # The request being answered; `cycle` is a later one where requests wait behind it
         self._answering: RequestAndAnswer | None = None
         self._idle_seconds = IDLE_SECONDS
@@ -202,6 +203,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Handle the end of an answer: begin the next waiting request, or end a connection that is not kept. uvicorn
         starts and stops an idle timer here; `close_if_overdue` finds idle connections instead."""
         self.server_state.total_requests += 1
+        self.is_listening = False
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -221,7 +223,10 @@ class HttpProtocol(HttpToolsProtocol):
         if self._phase != "nothing" or self._is_blocked:
             return Occupation.OWING
         if self.cycle is not None and not self.cycle.response_complete:
-            return Occupation.ANSWERED
+            if self.is_listening:
+                return Occupation.LISTENING
+            is_late = self._looked_at - self.unchanged_since >= LATE_SECONDS
+            return Occupation.LATE if is_late else Occupation.ANSWERED
         if self._seen == ("idle", self._begun) and self._looked_at > self.unchanged_since:
             return Occupation.IDLE
         return Occupation.NEW if self.cycle is None else Occupation.SERVED
@@ -235,9 +240,9 @@ class HttpProtocol(HttpToolsProtocol):
         for too long. Called once a second; `now` is in seconds of the event loop's clock."""
         self._looked_at = now
         seen, seconds = self._state()
-        if seen != self._seen or seconds is None:
+        if seen != self._seen:
             self._seen, self.unchanged_since = seen, now
-        elif now - self.unchanged_since < seconds:
+        elif seconds is None or now - self.unchanged_since < seconds:
             pass
         elif self._phase != "nothing" and not self._has_ended:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time")
@@ -257,14 +262,14 @@ class HttpProtocol(HttpToolsProtocol):
         if self._has_ended or self.transport.is_closing():
             return ("closing", self._dropped_bytes // DROPPED_BYTES_PER_PERIOD), LINGER_SECONDS
         if self.flow.read_paused:
-            return "we do not read", None
+            return ("we do not read", self._begun), None
         if self._phase == "head":
             return ("head", self._begun), HEAD_SECONDS
         if self._phase == "content":
             arrived = self._content_bytes // FILE_BYTES_PER_PERIOD if self._bound.is_raised else 0
             return ("body", self._begun, arrived), BODY_SECONDS
         if self.cycle is not None and not self.cycle.response_complete:
-            return "we work", None
+            return ("we work", self._begun), None
         return ("idle", self._begun), self._idle_seconds
 
     def _size(self) -> int:

@@ -18,8 +18,8 @@ from handlers.http.sockets.connection_limits import (
 
 
 class Occupation(IntEnum):
-    """What happens on a connection. Of those without a valid token, and then of those with one, connections give way in
-    this order, the first one soonest."""
+    """What happens on a connection. The first gives way soonest; up to SERVED, those without a valid token give way
+    before those with one."""
 
     IDLE = 0
     """Nothing has happened on the connection for a while."""
@@ -29,15 +29,31 @@ class Occupation(IntEnum):
     """The connection has just opened, and nothing has arrived on it."""
     SERVED = 3
     """The client has just got an answer."""
-    ANSWERED = 4
+    LISTENING = 4
+    """It carries a stream of events, whose client comes back by itself."""
+    LATE = 5
+    """Its request has been answered for longer than most: something else is waited for."""
+    ANSWERED = 6
     """Its request is being answered: the connection never gives way."""
 
 
 def note_sign_in(scope: Scope) -> None:
     """Note on the connection of this request, if it came over one, that its sender has shown a valid token."""
-    peer: Peer | None = scope.get("extensions", {}).get("bankdata.connection", {}).get("peer")
+    peer = _peer(scope)
     if peer is not None:
         peer.is_signed_in = True
+
+
+def note_listening(scope: Scope) -> None:
+    """Note on the connection of this request, if it came over one, that its answer is a stream of events."""
+    peer = _peer(scope)
+    if peer is not None:
+        peer.is_listening = True
+
+
+def _peer(scope: Scope) -> "Peer | None":
+    peer: Peer | None = scope.get("extensions", {}).get("bankdata.connection", {}).get("peer")
+    return peer
 
 
 class Awaited(Protocol):
@@ -48,10 +64,12 @@ class Awaited(Protocol):
 
 class Peer(Awaited, Protocol):
     """The connection of one client. `unchanged_since` is since when it has owed, or done, the same thing, in seconds of
-    a monotonic clock; `is_signed_in` says whether a request on it has shown a valid token."""
+    a monotonic clock; `is_signed_in` says whether a request on it has shown a valid token, `is_listening` whether the
+    present answer is a stream of events."""
 
     unchanged_since: float
     is_signed_in: bool
+    is_listening: bool
 
     @property
     def occupation(self) -> Occupation: ...
@@ -87,8 +105,9 @@ class Peers:
 
     When there are too many, in all or from one address, one of these gives way to the new one: connections without a
     token first, idle ones first among them; among equals, those of the address that has most, so that whoever opens
-    many pushes out their own; among these, the one on which nothing has happened for longest. Proxies are bounded by
-    the total only, and never give way, since they carry the requests of many.
+    many pushes out their own; among these, the one on which nothing has happened for longest. Last come streams and
+    answers that take long. Proxies are bounded by the total only; of theirs only these last ones give way, since others
+    carry the requests of many.
     """
 
     def __init__(
@@ -101,7 +120,7 @@ class Peers:
         """`most` connections in all: None means half of the files that this process may open, and no more than
         CONNECTIONS_MAX. `most_per_address` is for each IPv4 address or IPv6 network of 64 bits."""
         self._addresses = Addresses(trusted_proxies)
-        self._most = min(CONNECTIONS_MAX, open_files() // OPEN_FILES_SHARE) if most is None else most
+        self._most = most_connections() if most is None else most
         self._most_per_address = most_per_address
         self._keys: dict[Peer, str | None] = {}  # the oldest connection first; None for a proxy's
         self._of: dict[str, dict[Peer, None]] = {}
@@ -125,7 +144,9 @@ class Peers:
         if len(same) >= self._most_per_address and not self._make_room(same):
             return False
         if len(self._keys) >= self._most and not self._make_room(
-            each for each, its_key in self._keys.items() if its_key is not None
+            each
+            for each, its_key in self._keys.items()
+            if its_key is not None or each.occupation in (Occupation.LISTENING, Occupation.LATE)
         ):
             return False
         self._keys[peer] = key
@@ -156,11 +177,17 @@ class Peers:
         leaving.give_way()
         return True
 
-    def _order(self, peer: Peer) -> tuple[bool, bool, Occupation, int, float]:
+    def _order(self, peer: Peer) -> tuple[Occupation, bool, Occupation, int, float]:
         """The sort key of a connection: the smaller, the sooner it gives way."""
         occupation, key = peer.occupation, self._keys[peer]
         of_address = len(self._of[key]) if key is not None else 0
-        return occupation is Occupation.ANSWERED, peer.is_signed_in, occupation, -of_address, peer.unchanged_since
+        group = max(occupation, Occupation.SERVED)  # nothing is being answered, or each of the others by itself
+        return group, peer.is_signed_in, occupation, -of_address, peer.unchanged_since
+
+
+def most_connections() -> int:
+    """The number of connections that one process takes."""
+    return min(CONNECTIONS_MAX, open_files() // OPEN_FILES_SHARE)
 
 
 def open_files() -> int:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
-from handlers.http.request import Answer, Operation, Request
+from handlers.http.request import EVENT_STREAM, Answer, Operation, Request
+from handlers.http.sockets.peers import note_listening
 from handlers.http.steps.turns import Turns
 from handlers.names import Json
 
@@ -71,6 +73,10 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             client_address=asked.client_address,
             is_gone=receive,
         )
-        await call.send_answer(send, await call_operation(request, asked.arguments))
+        with turns.answering(asked.caller.user_id) if asked.caller is not None else nullcontext():
+            answer = await call_operation(request, asked.arguments)
+        if answer.headers.get("content-type") == EVENT_STREAM:
+            note_listening(scope)
+        await call.send_answer(send, answer)
 
     return dispatch_request

@@ -1,16 +1,18 @@
 """Limits the use of the store: one read and one change at a time for each user, and a few reads in all."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter
 from msgspec import Struct, field
 
-from handlers.http.errors import ChangeWaits
+from handlers.http.errors import ChangeWaits, TooManyAtOnce
 
 READS_AT_ONCE = 4  # two for each core of a small machine; more would only compete for the interpreter
+OF_USER_MAX = 64  # requests that are answered at once: each has one of the connections, however long it takes
 CHANGE_SECONDS = 5  # for the changes of the same user before this one
 
 
@@ -41,8 +43,23 @@ class Turns:
         # For shaping strangers' texts for a model: pure Python, so a second thread gains nothing
         self.shaping = CapacityLimiter(1)
         self._away = away or ()
+        self._answered: Counter[str] = Counter()
         self._readers = _UsersLines()
         self._changers = _UsersLines()
+
+    @contextmanager
+    def answering(self, user_id: str) -> Iterator[None]:
+        """A context in which a request of this user is answered, all that it waits for included; raises TooManyAtOnce
+        where that many of the user's are."""
+        if self._answered[user_id] >= OF_USER_MAX:
+            raise TooManyAtOnce
+        self._answered[user_id] += 1
+        try:
+            yield
+        finally:
+            self._answered[user_id] -= 1
+            if not self._answered[user_id]:
+                del self._answered[user_id]
 
     def of(self, user_id: str) -> AbstractAsyncContextManager[None]:
         """A context for one reader of this user at a time; others wait for it to end. Raises `away` at once for a

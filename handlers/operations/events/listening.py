@@ -1,8 +1,7 @@
 """GET /events: the caller's events as a stream of server-sent events, until either side ends it."""
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Hashable
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from typing import Any
 
 import orjson
@@ -10,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 
 from auth.errors import InvalidToken
 from auth.principal import Principal
-from handlers.http.errors import BadRequest, TooManyRequests
-from handlers.http.request import Answer, Request
+from handlers.http.errors import BadRequest
+from handlers.http.request import EVENT_STREAM, Answer, Request
 from handlers.names import Json
 from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives, shape
 from handlers.services import Services
@@ -19,10 +18,10 @@ from storage.database import StoreUnavailable
 from storage.events import outbox
 
 RETRY = b"retry: 5000\n\n"  # milliseconds after which a client that was cut off comes back
+RETRY_LATER = b"retry: 60000\n\n"  # the same for one that gave way, lest it push out others at once
 LOOK_EVERY = 0.5  # seconds between looks at the state's number, in memory or read once for all streams of a process
 READ_AT_ONCE = 200
-EACH_MAX = 5  # streams of one grant in this process
-HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
+HEADERS = {"content-type": EVENT_STREAM, "x-accel-buffering": "no"}
 
 
 async def listen_to_events(services: Services, request: Request, *, types: str | None) -> Answer:
@@ -36,14 +35,8 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
     is_reset = bool(last) and after is None
     if after is None:
         after = await run_in_threadpool(outbox.position, services.of(caller.user_id), caller.user_id)
-    if services.streams[_owner(caller)] >= EACH_MAX:
-        raise TooManyRequests(f"At most {EACH_MAX} streams may be open. Close one first", retry_after=5)
+    services.streams.check(caller)
     return Answer(body=EventStream(services, request, ids, wanted, after, is_reset=is_reset), headers=HEADERS)
-
-
-def _owner(caller: Principal) -> Hashable:
-    """The key by which open streams are counted: user, app and grant."""
-    return caller.user_id, caller.client_id, caller.grant_id
 
 
 def _event_types(types: str | None) -> Collection[str]:
@@ -77,10 +70,9 @@ class EventStream:
         self._event_types = wanted
         self._after = after
         self._is_reset = is_reset
-        self._owner = _owner(request.principal)
-        services.streams[self._owner] += 1
-        self._is_open = True
+        self._leaving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pieces = self._produce()
+        services.streams.add(self, request.principal)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._pieces
@@ -88,10 +80,12 @@ class EventStream:
     async def aclose(self) -> None:
         """End the stream, because nobody reads it any more, and stop counting it; may be called again."""
         await self._pieces.aclose()
-        if self._is_open:
-            self._is_open = False
-            self._services.streams[self._owner] -= 1
-            self._services.streams += Counter()  # drops owners without a stream
+        self._services.streams.remove(self)
+
+    def give_way(self) -> None:
+        """End the stream as soon as its client reads on, for too many are open; the client is told to come back."""
+        if not self._leaving.done():
+            self._leaving.set_result(None)
 
     async def _produce(self) -> AsyncGenerator[bytes, None]:
         yield self._beginning()
@@ -102,6 +96,9 @@ class EventStream:
         heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
         try:
             while not gone.done() and not self._services.sync_engine.stopped.is_set():
+                if self._leaving.done():
+                    yield RETRY_LATER
+                    return
                 if self._ids.incarnation != self._services.incarnation:
                     return  # the client reconnects and hears that it has missed events
                 caller = await self._caller()
@@ -120,7 +117,7 @@ class EventStream:
                 if loop.time() - silent_since >= heartbeat:
                     silent_since = loop.time()
                     yield b":\n\n"
-                await asyncio.wait([gone], timeout=LOOK_EVERY)
+                await asyncio.wait([gone, self._leaving], timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
         except StoreUnavailable:
             return  # the client reconnects and resumes after the last event it has
         finally:

@@ -408,6 +408,7 @@ export const sentences = [
   ["body: value is longer than {} characters", "Der Text ist länger als {} Zeichen."],
   ["body: nothing to do: give category, merchant, type or tags", "Eine Regel braucht eine Kategorie oder einen Namen."],
   ["The body is larger than {} bytes", "Das ist zu groß für den Dienst."],
+  ["Too many of your requests are being answered at once. Try again in a few seconds", "Zu viele Ihrer Anfragen werden gerade zugleich beantwortet. Versuchen Sie es in ein paar Sekunden noch einmal."],
   ["Another change to your data is still being stored. Try again in a few seconds", "Eine andere Änderung an Ihren Daten wird noch gespeichert. Versuchen Sie es in ein paar Sekunden noch einmal."],
   ["The service cannot be used at the moment. Try again in a few seconds", "Der Dienst ist gerade nicht benutzbar. Versuchen Sie es in ein paar Sekunden noch einmal."],
   ["This needs access to all accounts", "Dafür muss die ganze Freigabe bestehen."],
