@@ -8,7 +8,10 @@ from itertools import accumulate
 
 import polars as pl
 
+from analytics.frames import FORMER
+
 ZERO = Decimal(0)
+NO_FORMER = pl.DataFrame(schema=FORMER)
 Moved = tuple[Decimal, datetime]
 """A booking's amount, and when it became known."""
 Former = tuple[date, Decimal, datetime]
@@ -19,7 +22,7 @@ class DayTotals:
     """Sums of the bookings of one account (analytics.frames.MOVED) by days, and the former amounts of those that were
     corrected or taken back (FORMER). Both frames have to be those of this account."""
 
-    def __init__(self, moved: pl.DataFrame, former: pl.DataFrame) -> None:
+    def __init__(self, moved: pl.DataFrame, former: pl.DataFrame = NO_FORMER) -> None:
         days = moved.group_by("booking_date").agg(pl.col("amount").sum(), pl.len()).sort("booking_date")
         self._moved = moved.sort("booking_date").select("amount", "created_at")
         self._days: list[date] = days["booking_date"].to_list()

@@ -76,17 +76,18 @@ quarterly or yearly. `occurrences` are the charges within the six months, `charg
 found, oldest first. `confidence` is from 0 to 1."""
 
 STATED = columns(
-    "account_id, sequence, opening, opening_date, closing, closing_date, is_authoritative, adds_up, told_from,"
+    "account_id, sequence, opening, opening_date, closing, closing_date, is_authoritative, adds_up, told, told_from,"
     " told_until, received_at, position"
 )
 """One row per statement, balance or reported period of an account (integrity). `opening` is null for a balance alone.
 `is_authoritative` says that it proves its balances, `adds_up` whether its own bookings explain them, null where that is
-unknown. `told_from` is the first day of the bookings that the source reported, null for a file."""
+unknown. `told` has the ids of these bookings, parted by blanks, null where they are not known. `told_from` is the first
+day of the bookings that the source reported, null for a file."""
 
-MOVED = columns("account_id, booking_date, amount, created_at")
+MOVED = columns("id, account_id, booking_date, amount, created_at")
 """One row per booked transaction that is no adjusting entry (integrity)."""
 
-FORMER = MOVED | columns("ended_at")
+FORMER = columns("account_id, booking_date, amount, created_at, ended_at")
 """One row per former amount: of a booking that was corrected or taken back since, or negated, of one that replaced it
 (integrity)."""
 

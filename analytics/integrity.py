@@ -16,8 +16,8 @@ from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
 from analytics.source_windows import hole_before_window
 from analytics.statements.balance_chain import ReportedBalance, between_balances
-from analytics.statements.gaps import DAY, Stated, gaps, missing_amount
-from analytics.statements.sums import statement_sums
+from analytics.statements.chain import Gap, StatementChain
+from analytics.statements.told import DAY, told_statements
 
 OLD_PENDING_DAYS = 14
 
@@ -73,19 +73,22 @@ def integrity(account_ids: Iterable[str], evidence: LedgerEvidence, *, today: da
 def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> AccountIntegrity:
     own = pl.col("account_id") == account_id
     stated, flagged, waiting = (frame.filter(own) for frame in (evidence.stated, evidence.flagged, evidence.waiting))
-    totals = DayTotals(evidence.moved.filter(own), evidence.former.filter(own))
-    sums = statement_sums(stated, totals)
-    spoilt = [each for each in sums if each.difference]
-    balances = _balances(stated) if totals.is_any else []  # a depot reports its balance and never a booking
+    moved = evidence.moved.filter(own)
+    totals = DayTotals(moved, evidence.former.filter(own))
+    told = told_statements(stated, moved)
+    statements = StatementChain(told, moved)
+    sums = list(dict.fromkeys(one.period(statements.extra[one]) for one in told))
+    spoilt = [_statement_problem(each) for each in sums if each.difference]
+    balances = _balances(stated, statements) if totals.is_any else []  # a depot reports its balance and never a booking
     chain = between_balances(balances, totals, waiting["amount"].to_list())
-    missing = list(_missing_statements(stated, totals, spoilt))
-    differing = list(_differing_balances(chain, [*missing, *map(_statement_problem, spoilt)]))
+    missing = list(map(_gap, statements.gaps))
+    differing = list(_differing_balances(chain, [*missing, *spoilt]))
     missing, differing = _with_unreported_days(stated, totals, chain, missing, differing)
     is_old = pl.col("booking_date") < today - timedelta(days=OLD_PENDING_DAYS)
     periods = sorted([*sums, *chain], key=lambda one: (one.last, one.first))
     problems = [
         *missing,
-        *map(_statement_problem, spoilt),
+        *spoilt,
         *differing,
         *_of_bookings("adjusting_entry", flagged.filter("is_adjusting_entry")),
         *_of_bookings("possible_duplicate", flagged.filter("is_potential_duplicate")),
@@ -94,45 +97,23 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
     return AccountIntegrity(account_id=account_id, periods=periods, problems=problems)
 
 
-def _balances(stated: pl.DataFrame) -> list[ReportedBalance]:
-    """The balance of each day, sorted by day: the closing balance of the statements that prove it, if those of the day
-    agree on one, else the balance that was reported last without a statement."""
+def _balances(stated: pl.DataFrame, statements: StatementChain) -> list[ReportedBalance]:
+    """The balance of each day, sorted by day: the last closing balance of its statements, else the balance that was
+    reported last without a statement."""
     by_day: dict[date, ReportedBalance] = {}
-    closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
-    alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")
-    for row in alone.iter_rows(named=True):
+    alone = stated.filter(
+        pl.col("closing").is_not_null(), pl.col("closing_date").is_not_null(), pl.col("opening").is_null()
+    )
+    for row in alone.sort("received_at", "position").iter_rows(named=True):
         day = row["closing_date"]
         by_day[day] = ReportedBalance(day=day, balance=row["closing"], known_at=row["received_at"])
-    proven = closing.filter(pl.col("is_authoritative"))
-    for (day,), of_day in proven.group_by("closing_date"):
-        assert isinstance(day, date)
-        begun_with = set(of_day.filter(pl.col("opening") != pl.col("closing"))["opening"])
-        last = set(of_day["closing"]) - (begun_with if of_day["closing"].n_unique() > 1 else set())
-        if len(last) == 1:
-            by_day[day] = ReportedBalance(day=day, balance=last.pop(), known_at=None)
+    by_day |= {balance.day: balance for balance in statements.balances()}
     return sorted(by_day.values(), key=lambda balance: balance.day)
 
 
-def _missing_statements(
-    stated: pl.DataFrame, totals: DayTotals, spoilt: Sequence[LedgerPeriod]
-) -> Iterator[LedgerProblem]:
-    proven = stated.filter(pl.col("is_authoritative") & pl.col("opening_date").is_not_null())
-    names = ("sequence", "opening", "opening_date", "closing", "closing_date")
-    proven_statements = [Stated(**row) for row in proven.select(names).unique().iter_rows(named=True)]
-    for earlier, later in gaps(proven_statements):
-        first, last = earlier.closing_date + DAY, later.opening_date - DAY
-        amount = missing_amount(earlier.closing, earlier.closing_date, later, totals)
-        if amount is None:
-            continue
-        within = [one for one in spoilt if earlier.closing_date <= one.first and one.last <= later.opening_date]
-        amount -= sum((one.difference for one in within), ZERO)
-        for one in sorted(within, key=lambda one: one.first):
-            first = one.last + DAY if one.first <= first <= one.last else first
-        for one in sorted(within, key=lambda one: one.last, reverse=True):
-            last = one.first - DAY if one.first <= last <= one.last else last
-        if amount:
-            first, last = (first, last) if first <= last else (max(earlier.closing_date, last),) * 2
-            yield LedgerProblem(kind="gap", first=first, last=last, amount=amount)
+def _gap(one: Gap) -> LedgerProblem:
+    first, last = one.days
+    return LedgerProblem(kind="gap", first=first, last=last, amount=one.amount)
 
 
 def _statement_problem(one: LedgerPeriod) -> LedgerProblem:

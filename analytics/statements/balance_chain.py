@@ -3,8 +3,8 @@
 A balance that a bank reports without a statement is from some moment of its day. It may or may not contain bookings of
 that day, bookings of earlier days that became known later, bookings of later days that were known already, and pending
 ones. Bookings known when the balance was reported are taken to be in it. Where that does not add up but other bookings
-would explain it, no difference is claimed: the next balance decides. A statement's closing balance contains all of its
-day.
+would explain it, no difference is claimed: the next balance decides. A statement's closing balance contains what it and
+those before it told.
 
 A bank that corrects a booking, or takes it back, does not report its earlier balances again. They contain the former
 amount, and so that is kept, too (DayTotals.former_at). In a store from a version that did not keep it, such balances
@@ -28,11 +28,13 @@ DOUBTFUL_MAX = 8  # bookings of an edge that are tried in all combinations; with
 
 
 class ReportedBalance(Struct, frozen=True, kw_only=True):
-    """A balance of a day. `known_at` is when the bank reported it; None for the balance at the end of the day."""
+    """A balance of a day. `known_at` is when the bank reported it; None for that of a statement, of which the sum of
+    all `bookings` until then is known."""
 
     day: date
     balance: Decimal
     known_at: datetime | None
+    bookings: Decimal = ZERO
 
 
 def between_balances(
@@ -92,16 +94,15 @@ class _Chain:
 
     def _sum_within(self, balance: ReportedBalance) -> Decimal:
         """The sum of the bookings that are taken to be in a balance."""
-        before = self._totals.before(balance.day)
         if balance.known_at is None:
-            return before + self._totals.between(balance.day, balance.day)
+            return balance.bookings
         of_day = [amount for amount, at in self._totals.of_day(balance.day) if at <= balance.known_at]
         former = [
             amount
             for day, amount, at in self._totals.former_at(balance.known_at)
             if day < balance.day or (day == balance.day and at <= balance.known_at)
         ]
-        return before + sum(of_day, ZERO) + sum(former, ZERO)
+        return self._totals.before(balance.day) + sum(of_day, ZERO) + sum(former, ZERO)
 
     def doubts(self, balance: ReportedBalance) -> set[Decimal]:
         """The differences that a balance may have for good reason: every sum of bookings that may or may not be in it;

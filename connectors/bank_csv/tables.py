@@ -130,7 +130,7 @@ class Reading:
                     yield from self._release()
                 return
             if self.active is not None:
-                yield self.active.statement(None)
+                yield from self.active.statements(None)
             self.active = account
             yield account.record
         yield record
@@ -189,12 +189,12 @@ class Reading:
         """End the open account block, and yield the blocks of the accounts whose bookings were held."""
         metadata = self.metadata if len(self.accounts) == 1 else None
         if self.active is not None:
-            yield self.active.statement(metadata)
+            yield from self.active.statements(metadata)
         for account in self.accounts.values():
             if account.held:
                 yield account.record
                 yield from account.held
-                yield account.statement(metadata)
+                yield from account.statements(metadata)
                 account.held = []
         self.active, self.held = None, 0
 

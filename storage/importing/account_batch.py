@@ -1,6 +1,7 @@
 """The merge of one batch into one account: bookings are compared and written, pending ones end, balances are kept."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -21,6 +22,7 @@ from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import (
     MONEY,
+    NO_PAIRS,
     PAIRS,
     exact_matches,
     left_over,
@@ -85,6 +87,7 @@ class AccountBatch:
         self._derivation = derivation
         self._notified: set[int] = set()  # places of bookings that notifications tell
         self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
+        self._ids = NO_PAIRS  # as which each booking is stored
         self._stored = StoredBookings(teller, account_id)
 
     def merge(self, source: str, reported: Sequence[AccountStatement]) -> AccountReport:
@@ -100,7 +103,11 @@ class AccountBatch:
             booked = self._keys(reported, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
             self._merge_pending(prepare_bookings(still, self._teller.source), is_complete=is_complete)
-        stated = [(each.statement, each.adds_up) for each in reported if not self._is_older_balance(each)]
+        stated = [
+            statements.Stated(each.statement, each.adds_up, self._told(each))
+            for each in reported
+            if not self._is_older_balance(each)
+        ]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         if self._former:
@@ -109,6 +116,13 @@ class AccountBatch:
             )
             self._session.append("former_amounts", former)
         return report
+
+    def _told(self, reported: AccountStatement) -> str | None:
+        """The ids of the bookings of a statement with both balances, parted by blanks."""
+        if reported.adds_up is None:
+            return None
+        first, end = (bisect_left(self._ids["place"], each) for each in (reported.places.start, reported.places.stop))
+        return " ".join(self._ids["stored_id"][first:end].unique(maintain_order=True))
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone, of the day of the account's, that differs from it by exactly what the
@@ -165,8 +179,9 @@ class AccountBatch:
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
+        of_known = found.select(*PAIRS)
         del booked, known, stored, found  # what is written takes long, and needs the room
-        self._write("transactions", new, self._spool, "added")
+        self._ids = pl.concat([of_known, self._write("transactions", new, self._spool, "added")]).sort("place")
         return report
 
     def _by_balances(
@@ -421,12 +436,14 @@ class AccountBatch:
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
 
-    def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
+    def _write(
+        self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None
+    ) -> pl.DataFrame:
         """Derive the rows of these bookings, whose wordings are in the spool, and append them to the table, a piece at
-        a time; with a `change`, note them for the journal and the search for duplicates."""
+        a time; with a `change`, note them for the journal and the search for duplicates. Returns their ids (PAIRS)."""
         if bookings.is_empty():
-            return
-        done = 0
+            return NO_PAIRS
+        done, written = 0, []
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
             of_batch = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
@@ -456,6 +473,8 @@ class AccountBatch:
                 self.changes.append(journal.change_rows(keys["id"], change))
                 self.written.append(rows.select(*duplicate_flags.WRITTEN))
             self._session.append(table, rows.sort("booking_date", "id", descending=True))
+            written.append(keys.select("place", stored_id="id"))
+        return pl.concat(written)
 
     def _delete(self, table: str, ids: pl.Series) -> None:
         if not ids.is_empty():

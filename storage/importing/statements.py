@@ -4,14 +4,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from analytics.day_totals import DayTotals
-from analytics.frames import FORMER, MONEY, MOVED, columns
+from analytics.frames import FIGURE, MONEY, MOVED, STATED, columns
 from analytics.records import StatementRecord
-from analytics.statements.gaps import DAY, OF_ONE_DAY_MAX, Stated, gaps, missing_amount, number
+from analytics.statements.chain import StatementChain
+from analytics.statements.told import DAY, number, told_statements
 from storage.changes import feed
 from storage.database import Row, Session, set_values
 from storage.importing.matching.booking_keys import transaction_id
@@ -25,35 +26,49 @@ KNOWN_ON = "least(closing_date, received_at::DATE)"
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
 STATEMENTS = columns(
     "user_id, account_id, batch_id, position, sequence, opening, opening_date, closing, closing_date, is_authoritative,"
-    " adds_up, told_from, told_until, connection_id, received_at"
+    " adds_up, told, told_from, told_until, connection_id, received_at"
 )
 GAPS = columns("id, identity, booking_date, amount")
 
 
-def keep(
-    teller: Teller, account_id: str, batch_id: str, stated: Sequence[tuple[StatementRecord, bool | None]]
-) -> list[tuple[str, Change]]:
-    """Store the statements (each with whether it adds up), set the balance, and settle the gaps between statements.
-    Returns the changes to adjusting entries, for the journal."""
-    session, user_id = teller.session, teller.user.id
+class Stated(NamedTuple):
+    """What a source `said` of an account as a whole, whether it adds up, and the ids of the bookings that it told with
+    both its balances, parted by blanks."""
+
+    said: StatementRecord
+    adds_up: bool | None = None
+    told: str | None = None
+
+
+def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated]) -> list[tuple[str, Change]]:
+    """Store the statements, set the balance, and settle the gaps between statements. Returns the changes to adjusting
+    entries, for the journal."""
+    session, of_account = teller.session, (teller.user.id, account_id)
     reported = [
-        (place, *one)
+        (place, one)
         for place, one in enumerate(stated)
-        if (one[0].closing, one[0].opening, one[0].told_from) != (None, None, None)
+        if (one.said.closing, one.said.opening, one.said.told_from) != (None, None, None)
     ]
     if reported:
         known = session.rows(
-            f"SELECT {', '.join(SAID)}, batch_id, received_at, position FROM statements"
+            f"SELECT {', '.join(SAID)}, batch_id, received_at, position, told IS NULL AS is_older FROM statements"
             " WHERE user_id = $1 AND account_id = $2",
-            *(user_id, account_id),
+            *of_account,
         )
+        again = {_fields_of(one.said) for _, one in reported if one.told is not None}
+        for row in [row for row in known if row["is_older"] and _fields_of(row) in again]:
+            known.remove(row)
+            session.execute(
+                "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND position = $4",
+                *(*of_account, row["batch_id"], row["position"]),
+            )
         rows = [
             (
-                *(user_id, account_id, batch_id, place, *_fields_of(statement)),
-                *(statement.is_authoritative and adds_up is True, adds_up, statement.told_from, statement.told_until),
-                *(teller.connection.id, teller.now),
+                *(*of_account, batch_id, place, *_fields_of(one.said)),
+                *(one.said.is_authoritative and one.adds_up is True, one.adds_up, one.told),
+                *(one.said.told_from, one.said.told_until, teller.connection.id, teller.now),
             )
-            for place, statement, adds_up in _news(known, reported, None if teller.is_live else batch_id)
+            for place, one in _news(known, reported, None if teller.is_live else batch_id)
         ]
         session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
     last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
@@ -62,8 +77,8 @@ def keep(
 
 
 def _news(
-    known: Sequence[Row], reported: Sequence[tuple[int, StatementRecord, bool | None]], file: str | None
-) -> Iterator[tuple[int, StatementRecord, bool | None]]:
+    known: Sequence[Row], reported: Sequence[tuple[int, Stated]], file: str | None
+) -> Iterator[tuple[int, Stated]]:
     """The statements that say something new. A statement with an opening balance or a number is new once, however often
     its file is imported. A balance alone, as live sources report it, is true at the time of the report: it is new
     unless it was the last one reported for its day, or the same `file` (a batch id; None for a live source) has
@@ -74,8 +89,8 @@ def _news(
     for row in sorted(known, key=lambda row: (row["received_at"], row["position"])):
         if row["sequence"] is None and row["opening"] is None:
             last[row["closing_date"]] = _fields_of(row)
-    for place, statement, adds_up in reported:
-        said = _fields_of(statement)
+    for place, one in reported:
+        statement, said = one.said, _fields_of(one.said)
         if statement.opening is None and statement.sequence is None:
             is_known = said in of_batch or last.get(statement.closing_date) == said
             last[statement.closing_date] = said
@@ -83,9 +98,9 @@ def _news(
             is_known = said in seen
             seen.add(said)
         if not is_known:
-            yield place, statement, adds_up
+            yield place, one
         elif statement.told_from is not None:
-            yield place, StatementRecord(told_from=statement.told_from, told_until=statement.told_until), None
+            yield place, Stated(StatementRecord(told_from=statement.told_from, told_until=statement.told_until))
 
 
 def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
@@ -115,7 +130,13 @@ def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -
     stated = [row for row in rows if row["is_authoritative"] and row["opening_date"] is not None]
     if not stated or len({row["closing"] for row in rows}) < 2:
         return set()
-    totals, closings = _day_totals(teller.session, teller.user.id, account_id), {row["closing"] for row in stated}
+    moved = teller.session.frame(
+        "SELECT booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
+        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY booking_date",
+        *(teller.user.id, account_id),
+        schema={**columns("booking_date, created_at"), "amount": FIGURE},  # of all bookings of a day
+    )
+    totals, closings = DayTotals(moved), {row["closing"] for row in stated}
     firsts = [row for row in stated if row["opening"] not in closings - {row["closing"]}]
     return {
         row["opening"] + totals.between(since, row["closing_date"])
@@ -185,59 +206,28 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
 
 def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl.DataFrame:
     """The adjusting entries that the account needs, as GAPS: one for each amount that moved between two statements
-    without a known booking. Where the earlier statements do not prove that they include every booking of their last
-    day, none is made up. Statements that close after `last_day` do not count."""
-    rows = session.rows(
-        "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
-        " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"
-        " AND closing_date <= $3",
+    without a known booking. Statements that close after `last_day` do not count."""
+    stated = session.frame(
+        f"SELECT {', '.join(STATED)} FROM statements WHERE user_id = $1 AND account_id = $2 AND is_authoritative"
+        " AND closing_date <= $3 ORDER BY closing_date, opening_date, sequence, received_at, position",
         *(user_id, account_id, last_day),
+        schema=STATED,
     )
-    stated = [Stated(**row) for row in rows]
-    between = list(gaps(stated))
-    if not between:
+    if (stated["opening"][1:] == stated["closing"][:-1]).all():
         return pl.DataFrame(schema=GAPS)
-    totals = _day_totals(session, user_id, account_id)
-    found = []
-    for earlier, later in between:
-        closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
-        if len(closings) != 1:
-            continue  # the day has bookings after its last statement, or lacks some
-        missing = missing_amount(closings.pop(), earlier.closing_date, later, totals)
-        if missing:
-            day = max(earlier.closing_date, later.opening_date - DAY)
-            identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
-            found.append((transaction_id(account_id, identity), identity, day, missing))
-    return pl.DataFrame(found, schema=GAPS, orient="row")
-
-
-def _day_totals(session: Session, user_id: str, account_id: str) -> DayTotals:
     moved = session.frame(
-        "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
-        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
+        f"SELECT {', '.join(MOVED)} FROM transactions WHERE user_id = $1 AND account_id = $2"
+        " AND NOT is_adjusting_entry ORDER BY booking_date, id",
         *(user_id, account_id),
-        schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
+        schema=MOVED,
     )
-    return DayTotals(moved, pl.DataFrame(schema=FORMER))
-
-
-def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:
-    """The closing balances, among these statements that close on one day, that include every booking of that day.
-
-    A statement proves that by its sum, alone or with those before it on the same day. The day on which it opens may
-    belong to the statement before; then it does not contain that day's bookings.
-    """
-    found = set()
-    for one in of_day:
-        first, opening = one.opening_date, one.opening
-        for _ in range(min(len(of_day), OF_ONE_DAY_MAX)):
-            if one.closing - opening in {totals.between(day, one.closing_date) for day in (first, first + DAY)}:
-                found.add(one.closing)
-            before = next((each for each in of_day if each.closing == opening), None)
-            if first != one.closing_date or before is None:
-                break
-            first, opening = before.opening_date, before.opening
-    return found
+    found = []
+    for gap in StatementChain(told_statements(stated, moved), moved).gaps:
+        identity = f"gap:{gap.earlier.last}:{gap.later.first}:{gap.later.sequence or ''}#1"
+        day = max(gap.earlier.last, gap.later.first - DAY)
+        found.append((transaction_id(account_id, identity), identity, day, gap.amount))
+    missing = pl.DataFrame(found, schema=GAPS, orient="row")
+    return missing.group_by(pl.exclude("amount"), maintain_order=True).agg(pl.col("amount").sum().cast(MONEY))
 
 
 def _adjusting_rows(teller: Teller, account_id: str, missing: pl.DataFrame) -> pl.DataFrame:

@@ -147,7 +147,7 @@ def test_a_statement_that_tells_the_last_day_of_another_again_leaves_no_gap() ->
     stated = [statement(1, 5, "100", "80"), statement(5, 9, "95", "70")]
     moved = [booking(3, "-5"), booking(5, "-15"), booking(8, "-10")]
     assert problems(stated, moved) == []
-    assert problems([stated[0], statement(5, 9, "96", "71")], moved) == [("gap", 5, 5, "16")]
+    assert problems([stated[0], statement(5, 9, "96", "71")], moved) == [("gap", 5, 5, "1")]
 
 
 def test_no_balance_and_one_balance_prove_nothing() -> None:

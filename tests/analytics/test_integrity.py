@@ -68,7 +68,7 @@ def test_the_statements_of_one_day_share_its_bookings() -> None:
 def test_an_empty_statement_of_a_day_that_others_share_is_sound() -> None:
     stated = [statement(5, 5, "100", "100", sequence="1"), statement(5, 9, "100", "70", sequence="2")]
     assert problems(stated, [booking(5, "-30")]) == []
-    assert problems([stated[0]], [booking(5, "-30")]) == [("statement_differs", 5, 5, "30")]
+    assert problems([stated[0]], [booking(5, "-30")]) == []  # it may have been taken in the morning
 
 
 def test_a_statement_that_contradicts_itself_is_said_and_is_no_gap_beside() -> None:
@@ -128,8 +128,8 @@ def test_of_several_balances_of_a_day_the_statement_holds_else_the_last_that_was
     assert problems([told(5, "100"), told(10, "1"), statement(10, 10, "70", "65")], moved) == []
     halves = [statement(10, 10, "70", "68"), statement(10, 10, "68", "65")]
     assert problems([told(5, "100"), *halves], [*moved[:1], booking(10, "-2"), booking(10, "-3")]) == []
-    unclear = [statement(10, 10, "70", "65"), statement(10, 10, "12", "7")]
-    assert [each[0] for each in problems([told(5, "100"), *unclear], moved)] == []
+    issues = [statement(10, 10, "12", "7"), statement(10, 10, "70", "65")]
+    assert problems([told(5, "100"), *issues], moved) == []
 
 
 def test_a_depot_that_never_tells_a_booking_contradicts_nothing() -> None:

@@ -24,11 +24,32 @@ def layout(**entries: object) -> Profile:
 
 
 @pytest.mark.requirement("readers.csv.metadata")
-def test_a_balance_of_another_moment_than_the_rows_leaves_no_opening(read_csv: Read) -> None:
-    _, _, [same] = read_csv(f"Kontostand;13,00\n{BALANCED}")
-    assert (same.opening, same.closing, same.closing_date) == (Decimal("10.00"), Decimal("13.00"), date(2026, 1, 2))
-    _, _, [other] = read_csv(f"Kontostand;50,00\n{BALANCED}")
-    assert (other.opening, other.closing) == (None, Decimal("50.00"))
+def test_a_balance_of_a_later_day_than_the_rows_stands_alone_beside_their_chain(read_csv: Read) -> None:
+    chain = StatementRecord(
+        opening=Decimal("10.00"),
+        opening_date=date(2026, 1, 1),
+        closing=Decimal("13.00"),
+        closing_date=date(2026, 1, 2),
+        is_authoritative=True,
+    )
+    assert read_csv(f"Kontostand;13,00\n{BALANCED}")[2] == [chain]
+    assert read_csv(f"Kontostand;50,00\n{BALANCED}")[2] == [chain]  # of an unknown day
+    assert read_csv(f"Kontostand am 02.01.2026:;50,00\n{BALANCED}")[2] == [chain]
+    later = StatementRecord(closing=Decimal("50.00"), closing_date=date(2026, 1, 5))
+    assert read_csv(f"Kontostand am 05.01.2026:;50,00\n{BALANCED}")[2] == [chain, later]
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_balances_in_the_rows_are_a_statement_that_a_missing_row_breaks(read_csv: Read) -> None:
+    days = [f"0{day}.01.2026;1,00;{10 + day},00" for day in (1, 2, 3, 4)]
+
+    def said(*rows: str) -> tuple[Decimal | None, date | None, bool]:
+        [statement] = read_csv("\n".join(["Datum;Betrag;Saldo", *rows]))[2]
+        return statement.opening, statement.opening_date, statement.is_authoritative
+
+    assert said(*days) == said(*days[::-1]) == (Decimal("10.00"), date(2026, 1, 1), True)
+    assert said(*days[:2], days[3]) == said(days[3], *days[1::-1]) == (Decimal("10.00"), date(2026, 1, 1), False)
+    assert said(days[0], days[2]) == (None, None, False)  # the balances of two rows may as well mean something else
 
 
 @pytest.mark.requirement("readers.csv.metadata")

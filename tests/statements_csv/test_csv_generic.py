@@ -119,7 +119,11 @@ def test_a_file_without_header_is_read_when_its_columns_can_only_mean_one_thing(
     text = "x;Laden;2026/01/31;-12,50;87,50\nx;Lohn;2026/01/30;50,00;100,00\nx;Bahn;2026/01/29;-5,25;50,00\n"
     _, _, [statement] = read_csv(text)
     assert statement == StatementRecord(
-        opening=Decimal("55.25"), closing=Decimal("87.50"), closing_date=date(2026, 1, 31)
+        opening=Decimal("55.25"),
+        opening_date=date(2026, 1, 29),
+        closing=Decimal("87.50"),
+        closing_date=date(2026, 1, 31),
+        is_authoritative=True,
     )
     broken = [tuple(line.split(";")) for line in text.replace("100,00", "100,01").splitlines()]
     assert generic_shape(broken) is None  # two columns of amounts, neither the balance of the other

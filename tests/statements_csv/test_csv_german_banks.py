@@ -164,7 +164,11 @@ Buchung;Valuta;Auftraggeber/Empfänger;Buchungstext;Verwendungszweck;Saldo;Währ
     assert (account.iban, account.name) == ("DE02120300000000202051", "Girokonto")
     assert first.amount == Decimal("-500.00")
     assert statement == StatementRecord(
-        opening=Decimal("734.00"), closing=Decimal("1234.00"), closing_date=date(2026, 7, 25)
+        opening=Decimal("734.00"),
+        opening_date=date(2026, 6, 7),
+        closing=Decimal("1234.00"),
+        closing_date=date(2026, 7, 25),
+        is_authoritative=True,
     )
 
 
@@ -240,7 +244,11 @@ Strom";;EUR;50,00;S
     assert (power.amount, power.purpose) == (Decimal("-50.00"), "Lastschrift Strom")
     assert salary.amount == Decimal("1000.00")
     assert statement == StatementRecord(
-        opening=Decimal("100.00"), closing=Decimal("1050.00"), closing_date=date(2018, 3, 30)
+        opening=Decimal("100.00"),
+        opening_date=date(2018, 3, 28),
+        closing=Decimal("1050.00"),
+        closing_date=date(2018, 3, 30),
+        is_authoritative=True,
     )
 
 
@@ -262,7 +270,11 @@ def test_atruvia_closes_with_the_running_balance_of_the_newest_row(read_csv: Rea
     )
     [statement] = read_csv(text)[2]
     assert statement == StatementRecord(
-        opening=Decimal("0.00"), closing=Decimal("95.00"), closing_date=date(2026, 3, 3)
+        opening=Decimal("0.00"),
+        opening_date=date(2026, 3, 2),
+        closing=Decimal("95.00"),
+        closing_date=date(2026, 3, 3),
+        is_authoritative=True,
     )
 
 

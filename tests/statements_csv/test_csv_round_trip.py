@@ -61,7 +61,11 @@ def test_a_table_with_a_running_balance_is_read_back(
     assert [booking.amount * 100 for booking in bookings] == [cents for cents, _ in rows]
     assert [booking.purpose for booking in bookings] == [" ".join(text.split()) for _, text in rows]
     assert statement == StatementRecord(
-        opening=Decimal(opening) / 100, closing=Decimal(balances[-1]) / 100, closing_date=days[-1]
+        opening=Decimal(opening) / 100,
+        opening_date=days[0],
+        closing=Decimal(balances[-1]) / 100,
+        closing_date=days[-1],
+        is_authoritative=True,
     )
 
 

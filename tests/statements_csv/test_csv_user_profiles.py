@@ -65,7 +65,11 @@ def test_the_documented_profile_reads_the_documented_file(read_csv: Read) -> Non
         (Decimal("-12.00"), "pending", "Kino West"),
     ]
     assert statement == StatementRecord(
-        opening=Decimal("0.00"), closing=Decimal("995.80"), closing_date=date(2026, 2, 3)
+        opening=Decimal("0.00"),
+        opening_date=date(2026, 2, 2),
+        closing=Decimal("995.80"),
+        closing_date=date(2026, 2, 3),
+        is_authoritative=True,
     )
 
 

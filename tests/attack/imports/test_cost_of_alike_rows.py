@@ -7,11 +7,14 @@ from decimal import Decimal
 from types import FrameType
 from typing import Any
 
+import polars as pl
 import pytest
 from msgspec.structs import replace
 
+from analytics.frames import MOVED
 from analytics.records import TransactionRecord
-from analytics.statements.gaps import Stated, gaps
+from analytics.statements.chain import StatementChain
+from analytics.statements.told import Told
 from storage.importing import statements
 from storage.importing.matching.likely_matches import BEFORE, Item, Remaining
 from storage.importing.matching.stored_bookings import StoredRow
@@ -19,6 +22,7 @@ from storage.importing.matching.stored_bookings import StoredRow
 DAY = date(2026, 11, 2)
 SIZES = (200, 800)
 RATIO_MAX = 6.0  # four times the rows: linear is 4, quadratic 16
+NONE_BOOKED = pl.DataFrame(schema=MOVED)
 COFFEE = TransactionRecord(amount=Decimal("-2.80"), currency="EUR", booking_date=DAY, counterpart_name="Cafe")
 Case = tuple[Sequence[TransactionRecord], Sequence[TransactionRecord]]
 
@@ -120,23 +124,28 @@ def test_alike_pending_rows_cost_the_same_each(made: Callable[[int], Case]) -> N
 @pytest.mark.parametrize("length", [0, 1])
 def test_statements_of_one_day_cost_the_same_each(length: int) -> None:
     def cost(count: int) -> int:
+        noon = datetime.combine(DAY, time(12))
         told = [
-            Stated(
+            Told(
                 sequence=str(number),
                 opening=Decimal(3 * number),
-                opening_date=DAY - timedelta(days=length),
+                first=DAY - timedelta(days=length),
                 closing=Decimal(3 * number + 1),
-                closing_date=DAY,
+                last=DAY,
+                arrived=(noon, number),
+                places=frozenset(),
+                bookings=Decimal(1),
             )
             for number in range(count)
         ]
-        noon = datetime.combine(DAY, time(12))
         known = [
             {"opening": one.opening, "closing": one.closing, "sequence": one.sequence, "is_authoritative": True}
             | {"closing_date": DAY, "received_at": noon, "position": 0, "connection_id": "con_1"}
             for one in told
         ]
-        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(known, (), ()))
+        return steps(lambda: StatementChain(told, NONE_BOOKED).gaps) + steps(
+            lambda: statements._last_of_a_day(known, (), ())
+        )
 
     small, large = map(cost, SIZES)
     assert large / small < RATIO_MAX
