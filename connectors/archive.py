@@ -25,6 +25,7 @@ ValueError for a name that is no text or an offset outside the file."""
 COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")
 """The first bytes of what banks put beside their statements: PDF, PNG, JPEG, GIF and TIFF."""
 
+_SYSTEM_FILES = {"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"}
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 _ENDS = (
@@ -41,9 +42,17 @@ def detect(head: bytes) -> bool:
     return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
 
 
+def is_of_the_system(path: str) -> bool:
+    """Whether a file is what macOS or Windows keeps beside the files of a folder, by its path: nobody means it to be
+    read."""
+    *folders, name = path.replace("\\", "/").split("/")
+    return name.startswith(".") or name.lower() in _SYSTEM_FILES or "__MACOSX" in folders
+
+
 def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
-    """The files in the container in its order, but for PDFs and images (COMPANIONS), folders and what macOS adds, each
-    with its number and readable until the next one is requested. Numbers begin at 1 and count the PDFs and images, too.
+    """The files in the container in its order, but for PDFs and images (COMPANIONS), folders and what the system adds,
+    each with its number and readable until the next one is requested. Numbers begin at 1 and count the PDFs and images,
+    too.
 
     Raises `LimitExceeded` for too many, too large, or too well compressed files, `UnsupportedFile` for
     encrypted or unusually compressed ones, `MalformedFile` for damage; all of them also while a file is being read.
@@ -55,7 +64,7 @@ def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
         raise MalformedFile("the ZIP container is damaged or cut off.") from None
     with container:
         names = [(info, info.filename) for info in container.infolist()]  # may be empty, which is_dir() does not expect
-        files = [info for info, name in names if not name.endswith("/") and "__MACOSX/" not in name]
+        files = [info for info, name in names if not name.endswith("/") and not is_of_the_system(name)]
         if len(files) > ZIP_MEMBERS_MAX:
             raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
         if sum(info.file_size for info in files) > ZIP_TOTAL_BYTES_MAX:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from analytics.records import AccountKind, AccountRecord
 from storage.connections import StoredConnection
-from storage.database import Session, add_row_unless_there, set_values
+from storage.database import Row, Session, add_row_unless_there, set_values
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
@@ -177,11 +177,12 @@ def bring(
 ) -> bool:
     """Add the account that the connection reports, or fill in properties that were unknown so far (an IBAN only if no
     other account of the user in this currency has it), and note that the connection reports it; True when the account
-    is new to the user."""
+    is new to the user. An IBAN that a bank reports in place of the former one holds."""
     user_id = connection.user_id
     known = session.rows(
-        "SELECT iban, name, kind, bic, EXISTS (SELECT 1 FROM account_sources WHERE user_id = $1 AND account_id = $2"
-        " AND connection_id = $3) AS is_brought FROM accounts WHERE user_id = $1 AND id = $2",
+        "SELECT iban, former_ibans, name, kind, bic, connection_id, stable_key, EXISTS (SELECT 1 FROM account_sources"
+        " WHERE user_id = $1 AND account_id = $2 AND connection_id = $3) AS is_brought FROM accounts"
+        " WHERE user_id = $1 AND id = $2",
         *(user_id, account_id, connection.id),
     )
     properties = ("iban", "name", "kind", "bic")
@@ -201,10 +202,21 @@ def bring(
             *(account_id, user_id, connection.id, account.stable_key, account.iban, account.name, account.kind),
             *(account.currency, account.bic, account.bank_name or connection.bank_name, now),
         )
+    if known and _has_new_iban(known[0], connection, account):
+        former = own_ibans(known[0]["iban"], known[0]["former_ibans"])
+        of_account = {"user_id": user_id, "id": account_id}
+        set_values(session, "accounts", of_account, iban=account.iban, former_ibans=" ".join(former))
     if not (known and known[0]["is_brought"]):
         source = {"user_id": user_id, "account_id": account_id, "connection_id": connection.id}
         add_row_unless_there(session, "account_sources", **source)
     return not known
+
+
+def _has_new_iban(known: Row, connection: StoredConnection, account: AccountRecord) -> bool:
+    """Whether the connection that brought the account first calls it as before, but states an IBAN that is new."""
+    is_same = (known["connection_id"], known["stable_key"]) == (connection.id, account.stable_key)
+    before = own_ibans(known["iban"], known["former_ibans"])
+    return is_same and bool(before) and account.iban is not None and account.iban not in before
 
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:

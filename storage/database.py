@@ -73,6 +73,17 @@ class UserBusy(StoreUnavailable):
         self.user_id = user_id
 
 
+class DiskFailed(StoreUnavailable):
+    """The disk of the store has failed; nothing of this change was stored. Try again in a moment."""
+
+
+def disk_failed(error: Exception) -> DiskFailed:
+    """Log what the disk did, because callers only hear that the service cannot be used, and return the failure to
+    raise."""
+    log.error("the disk of the store has failed: %s", str(error).partition("\n")[0])
+    return DiskFailed(DiskFailed.__doc__)
+
+
 class NoSuchTable(Exception):
     """A statement names a table that a DuckDB store does not have."""
 

@@ -61,6 +61,12 @@ class States:
             self._last = (highest() if self._last is None else self._last) + 1
             return self._last
 
+    def forget(self) -> None:
+        """Forget all states, because the store was opened again."""
+        with self._lock:
+            self._known.clear()
+            self._last = None
+
     def turn(self, user_id: str) -> threading.RLock:
         """The user's lock, taken for the caller: a transaction holds it from before it changes this user's data until
         it has ended. Raises UserBusy where another one keeps it for too long."""

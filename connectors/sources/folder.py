@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from analytics.records import Batch, Record
+from connectors.archive import is_of_the_system
 from connectors.connector import Connection, Connector, Json, MalformedFile, Misconfigured
 from connectors.limits import FILE_BYTES_MAX
 
@@ -64,7 +65,7 @@ class Folder(Connector):
         with _open_folder(connection) as folder:
             for name in handle["files"]:
                 try:
-                    file = _plain_file(folder, name)
+                    file = _plain_file(folder, _real_name(folder, name))
                 except PermissionError:
                     yield Batch(id=_id_of_unreadable(name), name=name, records=_refuse_reading())
                     continue
@@ -87,16 +88,17 @@ class Folder(Connector):
         assert batch.name is not None, "a batch of a folder is named after its file"
         name = batch.name
         with _open_folder(connection) as folder:
+            real = _real_name(folder, name)
             try:
-                file = _plain_file(folder, name)
+                file = _plain_file(folder, real)
             except PermissionError:
                 if batch.id == _id_of_unreadable(name):
-                    _put_away(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False), refusal)
+                    _put_away(folder, real, os.stat(real, dir_fd=folder, follow_symlinks=False), refusal)
                 return
             if file is not None:
                 with file:  # kept open until it is moved, so that no other file can get its inode number
                     if batch_id(file, name) == batch.id:
-                        _put_away(folder, name, os.fstat(file.fileno()), refusal)
+                        _put_away(folder, real, os.fstat(file.fileno()), refusal)
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
         """Whether there is a file for a sync to read (`_new_files`); an unreadable folder counts as no news, because a
@@ -180,11 +182,24 @@ def _new_files(folder: int, now: datetime) -> list[str]:
     """The names of waiting statement files, sorted; without empty ones and those changed in the last five seconds,
     which may still be written."""
     with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if _has_statement_name(entry.name) and _is_complete(entry, now))
+        names = [entry.name for entry in entries if _has_statement_name(entry.name) and _is_complete(entry, now)]
+    return sorted(map(_name_as_text, names))
+
+
+def _name_as_text(name: str) -> str:
+    """The name of a file with the bytes that are not UTF-8 written out, as in `b\\xff.csv`: it is stored and shown."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _real_name(folder: int, text: str) -> str:
+    """The name in the folder that was written as this text; the text itself where there is none any more."""
+    if "\\x" not in text:
+        return text
+    return next((name for name in sorted(os.listdir(folder)) if _name_as_text(name) == text), text)
 
 
 def _has_statement_name(name: str) -> bool:
-    return not name.startswith(".") and not name.lower().endswith(PARTIAL_ENDINGS)
+    return not is_of_the_system(name) and not name.lower().endswith(PARTIAL_ENDINGS)
 
 
 def _is_complete(entry: os.DirEntry[str], now: datetime) -> bool:
@@ -216,7 +231,7 @@ def _put_away(folder: int, name: str, read: os.stat_result, reason: str | None) 
     """Move the file that was read (`read` is its status) to done/ or, with a reason, to failed/, under another name
     where its own is taken, and write the reason beside it. A file that was put in its place meanwhile is moved back."""
     with _place(folder, DONE if reason is None else FAILED) as target:
-        place = _reserve_name(target, name)
+        place = _reserve_name(target, _name_as_text(name))
         os.rename(name, place, src_dir_fd=folder, dst_dir_fd=target)
         moved = os.stat(place, dir_fd=target, follow_symlinks=False)
         if (moved.st_dev, moved.st_ino) != (read.st_dev, read.st_ino):  # swapped at the last moment: not read yet

@@ -1,8 +1,9 @@
 """Commands for files: import statements, list and undo past imports, export bookings."""
 
+import os
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+from connectors.limits import FILE_BYTES_MAX, MEGABYTE
 from handlers.cli.server_or_here import data_option, group, open_service, plain_command, run, settings_of, user_option
 from handlers.cli.terminal import Terminal, stop, writing
 from handlers.settings import Settings
@@ -31,16 +33,18 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 )
 @data_option
 def import_(files: tuple[Path, ...], user: str | None, explain: bool, data_dir: Path | None, **given: Any) -> None:
-    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them.
+    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them. `-` is standard input.
 
     What `bankdata export` wrote comes back in every format.
     """
-    if explain:
-        _explain(files, settings_of(data_dir), _kept_layouts(user, data_dir) if user is not None else [])
-        return
-    if user is None:
+    if user is None and not explain:
         raise click.UsageError("Missing option '--user'.")
-    run("import", data_dir, user=user, files=files, **given)
+    with _readable(files) as (names, paths):
+        if explain:
+            kept = _kept_layouts(user, data_dir) if user is not None else []
+            _explain(names, paths, settings_of(data_dir), kept)
+        else:
+            run("import", data_dir, user=user, files=paths, names=names, **given)
 
 
 @click.command()
@@ -94,6 +98,38 @@ imports = group(
 )
 
 
+@contextmanager
+def _readable(files: Sequence[Path]) -> Iterator[tuple[list[str | None], list[Path]]]:
+    """Paths under which a server can read each file, also more than once: of standard input, of a pipe such as
+    `<(...)`, and of a file whose name is not UTF-8 that of a copy, which is deleted afterwards. Before them, what to
+    call each of these in place of its path."""
+    with TemporaryDirectory(prefix="bankdata-") as folder:
+        names: list[str | None] = []
+        paths = []
+        for number, path in enumerate(files):
+            text = os.fsencode(path).decode("utf-8", "replace")
+            name = "standard input" if text == "-" else text
+            is_copied = text == "-" or text != str(path) or path.is_fifo() or path.is_char_device()
+            names.append(name if is_copied else None)
+            paths.append(_copy(path, name, Path(folder) / str(number)) if is_copied else path)
+        yield names, paths
+
+
+def _copy(path: Path, name: str, target: Path) -> Path:
+    """Copy a file to `target`, up to the bytes from which on it is refused, and return that."""
+    is_input = str(path) == "-"
+    if is_input and sys.stdin is None:
+        raise click.UsageError("Standard input is closed.")
+    try:
+        with nullcontext(sys.stdin.buffer) if is_input else path.open("rb") as source, target.open("wb") as copy:
+            left = FILE_BYTES_MAX + 1
+            while left and (piece := source.read(min(left, MEGABYTE))):
+                left -= copy.write(piece)
+    except OSError as error:
+        stop(f"{name} cannot be read: {error.strerror or error}.")
+    return target
+
+
 class _KeptOutput(Terminal):
     """A terminal that collects a command's lines in `said` instead of printing them."""
 
@@ -112,7 +148,7 @@ def _kept_layouts(user: str, data_dir: Path | None) -> list[str]:
     return lines.said
 
 
-def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> None:
+def _explain(names: Sequence[str | None], files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> None:
     from msgspec import json
 
     from connectors.bank_csv.profile import ProfileError
@@ -132,7 +168,8 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
         stop(str(error))
     profiles = [*(kept_profile(json.decode(each, type=KeptLayout)) for each in kept), *profiles]
     today = Clock(settings.time_zone).today()
-    refused = sum(not _print_lines(explain_file(path, profiles, today=today)) for path in files)
+    each_file = [(name or str(path), path) for name, path in zip(names, files, strict=True)]
+    refused = sum(not _print_lines(explain_file(name, path, profiles, today=today)) for name, path in each_file)
     if refused:
         stop(f"{refused} of {quantity(len(files), 'file')} refused.")
 

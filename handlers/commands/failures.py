@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import UnsupportedOperation
 from pathlib import Path
 
 from analytics.classification.rules import InvalidRule
@@ -35,12 +34,6 @@ SENTENCES = (
     InvalidWords,
 )
 """Failures whose text tells a person what is wrong."""
-
-
-def why_unreadable(error: OSError) -> str:
-    """The reason why a file cannot be read, as a part of a sentence. A pipe fails because statement files are read from
-    the beginning more than once."""
-    return "it is a pipe" if isinstance(error, UnsupportedOperation) else error.strerror or str(error)
 
 
 @contextmanager

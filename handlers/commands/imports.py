@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +17,6 @@ from handlers.commands.accounts import note_questions
 from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
-from handlers.commands.failures import why_unreadable
 from handlers.json_shapes import money_text
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
@@ -40,32 +39,34 @@ def import_files(
     *,
     user: User,
     files: Sequence[str],
+    names: Sequence[str | None] = (),
     connection: str | None = None,
     account: str | None = None,
     is_dry_run: bool = False,
     is_json: bool = False,
 ) -> None:
     """Import the files one after the other, each whole or not at all, and report on each; raises CommandError if a file
-    was refused. `account` is the id, IBAN or name of the account of files that do not name theirs; without it, the
-    person is asked about those that the other files do not make clear. Afterwards recurring payments are detected
-    again. A dry run stores nothing."""
+    was refused. `names` are what the person calls some of them. `account` is the id, IBAN or name of the account of
+    files that do not name theirs; without it, the person is asked about those that the other files do not make clear.
+    Afterwards recurring payments are detected again. A dry run stores nothing."""
     choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
     refused, lane = 0, services.sync_engine.import_lane
-    waiting: list[str] = []
-    for name in chain(files, waiting):
+    waiting: list[tuple[str, Path]] = []
+    given = [(name or path, Path(path)) for name, path in zip_longest(names, files)]
+    for name, path in chain(given, waiting):
         outcome = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run)
         try:
             keep = partial(_keep, services, report, user, target, outcome)
-            read = cache(partial(_read, services, Path(name), outcome, report, profiles))
-            size = size_of(Path(name))
+            read = cache(partial(_read, services, path, outcome, report, profiles))
+            size = size_of(path)
             try:
                 with lane.turn(user.id, size=size):
                     keep(choice, read())
             except AccountUnclear as unclear:
-                if name not in waiting and len(files) > 1:
-                    waiting.append(name)
+                if (name, path) not in waiting and len(files) > 1:
+                    waiting.append((name, path))
                     continue
                 # Outside the turn: no other import waits while a person thinks
                 chosen = _ask_for_account(unclear, name, report)
@@ -76,7 +77,7 @@ def import_files(
         except Closed:
             raise CommandError("The server is being stopped. Import the file again after its next start.") from None
         except OSError as error:
-            outcome.error = f"The file cannot be read: {why_unreadable(error)}."
+            outcome.error = f"The file cannot be read: {error.strerror or error}."
         refused += outcome.error is not None
         for line in [_as_json(outcome)] if is_json else _lines(outcome):
             report.line(line)
@@ -135,7 +136,7 @@ def _read(
             stream,
             profiles=profiles,
             today=services.clock.today(),
-            watched=lambda records: _with_progress(records, stream, size, path.name, report),
+            watched=lambda records: _with_progress(records, stream, size, Path(outcome.name).name, report),
         )
     check_layouts(outcome.layouts)
     return read

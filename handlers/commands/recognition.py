@@ -11,7 +11,6 @@ from connectors.bank_csv.reader import Explanation
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import quantity
-from handlers.commands.failures import why_unreadable
 from handlers.commands.imports import statement_line
 from storage.importing.batches import read_batch
 
@@ -29,23 +28,23 @@ LEFT_OUT = "(left out)"
 DELIMITERS = {"\t": "tab"}
 
 
-def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
-    """Lines on the format, for CSV the layout and the use of each column, then the statements, or why the file is
-    refused. The generator returns whether the file could be imported."""
+def explain_file(file: str, path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
+    """Lines on the format of the file that its user calls `file`, for CSV the layout and the use of each column, then
+    the statements, or why it is refused. The generator returns whether the file could be imported."""
     layouts: list[CsvLayout] = []
     try:
         name = format_name(path)
-        yield f"{path}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
+        yield f"{file}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
         if name == "csv":
             yield from _layout(explain(path, profiles))
-        read = read_batch(Batch(id=str(path), records=read_records(path, profiles, layouts.append)), today=today)
+        read = read_batch(Batch(id=file, records=read_records(path, profiles, layouts.append)), today=today)
         check_layouts(layouts)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"
         yield from _as_profiles(layouts)
         return False
     except OSError as error:
-        yield f"{path}: refused: The file cannot be read: {why_unreadable(error)}."
+        yield f"{file}: refused: The file cannot be read: {error.strerror or error}."
         return False
     yield f"  {quantity(len(read.statements), 'statement')}:"
     for statement in read.statements:

@@ -1,6 +1,7 @@
 """The embedded engine: one DuckDB file, opened by one process, with a cursor for each call."""
 
 import errno
+import logging
 import os
 import re
 import threading
@@ -21,13 +22,16 @@ from storage.database import (
     Conflict,
     ConstraintViolated,
     Database,
+    DiskFailed,
     NoSuchTable,
     Now,
     Row,
     StoreError,
+    StoreFull,
     StoreInUse,
     StoreUnreadable,
     Transaction,
+    disk_failed,
     retry,
     state_in,
     store_full,
@@ -39,6 +43,8 @@ from storage.user_states import States
 
 T = TypeVar("T")
 
+log = logging.getLogger("bankdata.store")
+
 CURSORS_KEPT_MAX = 8  # idle ones, enough for as many threads at once; further ones are closed after use
 STATEMENTS_KEPT_MAX = 200  # parsed statements, for each cursor
 MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
@@ -46,6 +52,9 @@ ROW_GROUP_ROWS = 10 * 2048  # compressed together, to stay within the limit abov
 FILE_OPTIONS = f"STORAGE_VERSION 'v1.2.0', ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
 STORE = "store"  # the name of the attached file in SQL
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
+
+DISK_ERROR = re.compile(r"input/output error|could not (read from|write|fsync|truncate) |fsync failed", re.IGNORECASE)
+INVALIDATED = "has been invalidated"  # by such an error, until the file is opened again
 
 
 class _Cursor:
@@ -188,8 +197,11 @@ class DuckDBFile:
         self._root = _connect(path)
         self._states = States()
         self._idle: list[_Cursor] = []
-        self._is_closed = False
-        _harden(self._root, export_folder or path.parent / "backups")
+        self._opening = threading.Lock()
+        self._in_use = 0
+        self._is_closed = self._must_open_again = False
+        self._export_folder = export_folder or path.parent / "backups"
+        _harden(self._root, self._export_folder)
 
     def close(self) -> None:
         """Write everything into the file and close it; waits a second or two for a call that another thread is
@@ -197,8 +209,9 @@ class DuckDBFile:
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
-        with suppress(duckdb.Error):
-            self._root.execute("CHECKPOINT")
+        if not self._must_open_again:
+            with suppress(duckdb.Error):
+                self._root.execute("CHECKPOINT")
         for pause in CONFLICT_PAUSES:
             try:
                 self._root.close()
@@ -264,19 +277,45 @@ class DuckDBFile:
     @contextmanager
     def _session(self) -> Iterator[_Cursor]:
         """A cursor for one use; closed afterwards if the use failed, else kept for the next one."""
-        try:
-            session = self._idle.pop()
-        except IndexError:
-            session = _Cursor(_using_store(self._root.cursor()))
+        with self._opening:
+            if self._must_open_again:
+                self._open_again()
+            self._in_use += 1
+        session: _Cursor | None = None
         is_whole = False
         try:
+            session = self._idle.pop() if self._idle else _Cursor(_using_store(self._root.cursor()))
             yield session
             is_whole = True
+        except (StoreFull, DiskFailed):
+            self._must_open_again = True
+            raise
         finally:
-            if is_whole and len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
+            if session is not None and is_whole and len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
                 self._idle.append(session)
-            else:
+            elif session is not None:
                 session.close()
+            with self._opening:
+                self._in_use -= 1
+
+    def _open_again(self) -> None:
+        """Open the file again after a failure of the disk, because DuckDB 2.0 overwrites its own memory when it writes
+        after a write that failed. Raises DiskFailed while that does not work, or somebody uses the former connection:
+        two at once would write into one file."""
+        if self._in_use:
+            raise DiskFailed(DiskFailed.__doc__)
+        while self._idle:
+            self._idle.pop().close()
+        try:
+            with suppress(duckdb.Error):
+                self._root.close()
+            self._root = _connect(self.path)
+            _harden(self._root, self._export_folder)
+        except (duckdb.Error, StoreError) as error:
+            raise disk_failed(error) from error
+        self._states.forget()
+        self._must_open_again = False
+        log.warning("the store was opened again")
 
 
 class _FileDatabase(Database):
@@ -390,6 +429,7 @@ def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
     """Cut SQL off from the network and from all files but the store and those in the export folder; DuckDB accepts
     these settings only in this order."""
     connection.execute(f"SET allowed_directories = [{_quote(f'{export_folder}/')}]")
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # `close` makes one, where writing is safe
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
@@ -401,6 +441,8 @@ def _translate_errors() -> Iterator[None]:
     except duckdb.Error as error:
         if DISK_FULL.search(str(error)):  # DuckDB reports a full disk in any error class, also for a failed commit
             raise store_full() from error
+        if DISK_ERROR.search(str(error)) or INVALIDATED in str(error):  # likewise in any class
+            raise disk_failed(error) from error
         if isinstance(error, duckdb.ConstraintException):
             raise ConstraintViolated(_first_line(error)) from error
         if isinstance(error, duckdb.CatalogException) and "does not exist" in str(error):

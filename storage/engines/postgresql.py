@@ -36,6 +36,7 @@ from storage.database import (
     StoreUnavailable,
     Transaction,
     UserBusy,
+    disk_failed,
     state_in,
     store_full,
     utc_now,
@@ -603,6 +604,8 @@ def _translate_errors() -> Iterator[None]:
         raise ConstraintViolated(_first_line(error)) from error
     except errors.DiskFull as error:
         raise store_full() from error
+    except errors.IoError as error:
+        raise disk_failed(error) from error
     except psycopg.OperationalError as error:  # a timeout of the pool is one, too
         if error.sqlstate is None or GONE.match(error.sqlstate):
             raise StoreUnavailable(StoreUnavailable.__doc__) from error

@@ -71,6 +71,17 @@ def test_a_good_file_is_put_into_done_and_a_bad_one_into_failed_with_its_reason(
     assert (folder / "failed" / "b.xml.reason").read_text() == "line 1: not an amount.\n"
 
 
+@pytest.mark.requirement("folder.done-and-failed")
+def test_a_name_that_is_no_text_stops_nobody_and_is_shown_with_its_bytes_written_out(folder: Path) -> None:
+    put(folder / os.fsdecode(b"b\xff.xml"), "?")
+    put(folder / "a.xml", "1.00")
+    put(folder / os.fsdecode(b"c\xfe.xml"), "2.00")
+    assert sync(folder) == ["a.xml", r"b\xff.xml", r"c\xfe.xml"]
+    assert sorted(path.name for path in (folder / "done").iterdir()) == ["a.xml", r"c\xfe.xml"]
+    assert (folder / "failed" / r"b\xff.xml").read_text() == "?"
+    assert sync(folder) == []
+
+
 @pytest.mark.requirement("folder.half-written")
 @pytest.mark.parametrize(
     ("name", "seconds_old", "is_read"),
@@ -81,6 +92,7 @@ def test_a_good_file_is_put_into_done_and_a_bad_one_into_failed_with_its_reason(
         ("A.XML.CRDOWNLOAD", 60, False),
         (".a.xml", 60, False),
         ("a.reason", 60, False),
+        ("Thumbs.db", 60, False),
     ],
 )
 def test_a_file_that_may_still_be_written_is_left_alone(

@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from handlers.cli import main
+from handlers.commands.capacity import EMBEDDED, LINK_MB, POSTGRESQL
 from handlers.settings import PREFIX, Settings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+STORES = (EMBEDDED, POSTGRESQL)
 MARKED = "<!-- made from the {what}: python -m tests.documents.made_from_code -->\n{table}<!-- end -->"
 
 
@@ -41,6 +43,21 @@ def table_of_settings() -> str:
     return "| setting | default | meaning |\n|---|---|---|\n" + "".join(rows)
 
 
+def table_of_costs() -> str:
+    """What `bankdata capacity` computes with."""
+    rows = [
+        ("a booking", *(f"{each.booking_bytes:,} bytes" for each in STORES)),
+        ("a connection with its account and a year of syncs", *(f"{each.connection_bytes:,} bytes" for each in STORES)),
+        ("a user and thirteen months of an app's record", *(f"{each.user_bytes:,} bytes" for each in STORES)),
+        ("a planned sync without news, CPU of the service", *(f"{each.sync_ms[0]} ms" for each in STORES)),
+        ("a request, CPU of the service", *(f"{each.request_ms[0]} ms" for each in STORES)),
+        ("a planned sync without news, CPU of the database", "", f"{POSTGRESQL.sync_ms[1]} ms"),
+        ("a request, CPU of the database", "", f"{POSTGRESQL.request_ms[1]} ms"),
+        ("a connection to the database", "", f"{LINK_MB} MB"),
+    ]
+    return "| | embedded store | PostgreSQL |\n|---|---|---|\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
 def _ticked(default: str | None) -> str:
     return "" if default is None else f"`{default}`"
 
@@ -48,6 +65,7 @@ def _ticked(default: str | None) -> str:
 MADE: Mapping[str, tuple[str, Callable[[], str]]] = {
     "commands.md": ("commands", table_of_commands),
     "settings.md": ("settings", table_of_settings),
+    "performance.md": ("constants", table_of_costs),
 }
 """Page, and what its table is made from and by."""
 

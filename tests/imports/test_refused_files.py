@@ -1,13 +1,17 @@
 """Files that are damaged or hostile: a sentence, no crash, no half import; what is good beside them is imported."""
 
 import io
+import json
 import os
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from handlers.cli import main
 from handlers.commands.control_socket import CommandError
 from storage.importing import ingest
 from tests.imports.command_line import Shell
@@ -124,15 +128,6 @@ def test_a_file_that_is_not_there_is_told_and_the_others_are_imported(
     assert len(shell.rows("id")) == 1
 
 
-@pytest.mark.requirement("import.missing-file")
-def test_a_pipe_is_refused_as_one(shell: Shell) -> None:
-    reading, writing = os.pipe()
-    os.close(writing)
-    done = shell("import", "--user", "eva", f"/dev/fd/{reading}", code=1)
-    os.close(reading)
-    assert done.stdout == f"/dev/fd/{reading}: refused: The file cannot be read: it is a pipe.\n"
-
-
 @pytest.mark.requirement("import.attacks")
 def test_a_person_has_so_many_bookings_at_most_over_all_files(
     eva: Household, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
@@ -145,3 +140,31 @@ def test_a_person_has_so_many_bookings_at_most_over_all_files(
         eva.bring(write("three.xml", camt(GIRO, "2026-03-03 | -5.50 | Coffee | c |")))
     assert eva.state() == before
     assert eva.lines[-1].endswith("refused: This would make 3 bookings of one person; at most 2 can be kept.")
+
+
+@pytest.mark.requirement("import.input")
+def test_standard_input_pipes_and_names_that_are_no_text_are_read(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"b\xff.csv")
+    file.write_text(CSV)
+    assert shell.import_(file)[0]["file"] == f"{tmp_path}/b\ufffd.csv"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=[CSV])
+    writer.start()
+    [report] = shell.import_(pipe)
+    writer.join()
+    assert (report["file"], report["new"], report["known"]) == (str(pipe), 0, 1)
+    arguments = ["import", "--user", "eva", "--json", "-"]
+    result = CliRunner().invoke(main, arguments, input=CSV, env=shell.environment)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["file"] == "standard input"
+    assert "standard input: CSV" in CliRunner().invoke(main, ["import", "--explain", "-"], input=CSV).stdout
+    gone = shell("import", "--user", "eva", os.fsdecode(b"gone\xff"), code=1)
+    assert "gone\ufffd cannot be read: No such file or directory." in gone.stderr
+
+
+@pytest.mark.requirement("readers.zip")
+def test_files_of_the_system_in_a_container_are_passed_over(shell: Shell, write: Callable[..., Path]) -> None:
+    hidden = ["__MACOSX/a/._b.csv", "a/.DS_Store", "Thumbs.db", "a/Desktop.ini", ".hidden"]
+    content = zipped(("a/b.csv", CSV.encode()), *((name, b"\0\x05x") for name in hidden))
+    assert shell.import_(write("c.zip", content))[0]["new"] == 1

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from psycopg import errors
 
 from storage import store_facts, users
-from storage.database import Conflict, Session, Store, StoreError, StoreFull, StoreUnavailable, Transaction
+from storage.database import Conflict, DiskFailed, Session, Store, StoreError, StoreFull, StoreUnavailable, Transaction
 from storage.engines.opening import open_database
 from storage.engines.postgresql import STAGED_ROWS_MAX, _translate_errors
 from storage.integrity import evidence
@@ -230,7 +230,12 @@ def test_the_bookings_of_other_accounts_are_not_fetched_to_judge_one(bank: Bank)
 
 @pytest.mark.requirement("postgresql.unavailable")
 @pytest.mark.parametrize(
-    ("said", "told"), [(errors.DiskFull(), StoreFull), (errors.LockNotAvailable(), errors.LockNotAvailable)]
+    ("said", "told"),
+    [
+        (errors.DiskFull(), StoreFull),
+        (errors.IoError(), DiskFailed),
+        (errors.LockNotAvailable(), errors.LockNotAvailable),
+    ],
 )
 def test_a_full_disk_is_told_as_that_and_what_passes_not_by_itself_as_what_it_is(
     said: Exception, told: type[Exception]

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from storage.database import StoreFull, StoreInUse, StoreUnreadable
+from storage import store_facts
+from storage.database import DiskFailed, StoreFull, StoreInUse, StoreUnreadable
 from storage.engines.duckdb_file import ROW_GROUP_ROWS, DuckDBFile, check_free
 from storage.migrations import runner
 from tests.engines import OpenStore, whole
@@ -222,6 +224,46 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(
     again = whole(DuckDBFile(tmp_path / "bankdata.duckdb"))
     assert again.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1200}]
     again.close()
+
+
+@contextmanager
+def failing(how: int) -> Iterator[None]:
+    """The log of the store is /dev/null meanwhile: opened for reading it cannot be written, else not be flushed."""
+    name = "bankdata.duckdb.wal"
+    own = [int(each.name) for each in Path("/proc/self/fd").iterdir() if each.resolve().name == name]
+    other, kept = os.open("/dev/null", how), [(fd, os.dup(fd)) for fd in own]
+    for fd in own:
+        os.dup2(other, fd)
+    try:
+        yield
+    finally:
+        for fd, former in kept:
+            os.dup2(former, fd)
+            os.close(former)
+        os.close(other)
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_disk_that_fails_for_a_moment_is_no_lost_race_and_spends_nothing(tmp_path: Path, now: datetime) -> None:
+    with closing(whole(DuckDBFile(tmp_path / "bankdata.duckdb"))) as database:
+        runner.migrate(database, now=now)
+        store_facts.remember(database, "token", "unused")
+        with failing(os.O_RDONLY), pytest.raises(DiskFailed):
+            database.atomically(lambda session: store_facts.remember(session, "token", "used"))
+        assert store_facts.recall(database, "token") == "unused"
+        store_facts.remember(database, "token", "used")
+        assert store_facts.recall(database, "token") == "used"
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_store_whose_disk_failed_beyond_repair_is_opened_again(tmp_path: Path, now: datetime) -> None:
+    with closing(whole(DuckDBFile(tmp_path / "bankdata.duckdb"))) as database:
+        runner.migrate(database, now=now)
+        bank = make_bank(database, now)
+        with failing(os.O_WRONLY), pytest.raises(DiskFailed):
+            database.changes(bank.user.id)
+        bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+        assert len(bank.ids()) == 1
 
 
 @pytest.mark.requirement("sync.stops")

@@ -305,6 +305,13 @@ def test_two_banks_that_tell_one_booking_correct_only_what_they_told_themselves(
     assert [row["purpose"] for row in one.rows("purpose, booking_date, amount, id")] == ["z"]
 
 
+def rebuild_again(bank: Bank, account_id: str) -> None:
+    one = {account_id}
+    bank.database.atomically(
+        lambda session: rebuild.rebuild(session, user=bank.user, account_ids=one, job_id="again", now=bank.now)
+    )
+
+
 IBAN, NEW_IBAN = "DE02120300000000202051", "DE02500105170137075030"
 
 
@@ -323,9 +330,17 @@ def test_an_account_of_a_live_source_stays_one_whatever_iban_the_source_names(
 ) -> None:
     for number, iban in enumerate(named, start=1):
         bank.bring(bookings(f"2026-11-0{number} | -5.00 | Shop | x | provider_id=p{number}"), account=giro(iban))
-    (account,) = accounts.of_user(bank.database, bank.user.id)
-    assert account.iban == next(filter(None, named))
-    assert len(bank.ids()) == len(named)
+    stated = [iban for iban in reversed(named) if iban]
+    for again in range(2):
+        (account,) = accounts.of_user(bank.database, bank.user.id)
+        assert account.ibans == stated
+        told = bookings(f"2026-11-1{again} | -6.00 | Shop | x")
+        job = files_of(bank).bring(
+            told, account=AccountRecord(stable_key="file", iban=stated[again - 1], currency="EUR")
+        )
+        assert {each.account_id for each in job.accounts} == {account.id}
+        rebuild_again(bank, account.id)
+    assert len(bank.ids()) == len(named) + 2
 
 
 @pytest.mark.requirement("import.account-key")
