@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
 from connectors.bank_csv.column_places import place_of
+from connectors.bank_csv.encodings import likeliest_encoding
 from connectors.bank_csv.guessing import Undecided, generic_profile, generic_shape
 from connectors.bank_csv.profile import Profile, comparable
 from connectors.bank_csv.vocabulary import column_field
@@ -141,7 +142,7 @@ def _encodings(head: bytes) -> list[str]:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
-        return ["cp1252", "cp1250", "cp852", "mac-roman", "cp1251"]
+        return list(dict.fromkeys([likeliest_encoding(head), "cp1252", "cp1250", "cp852", "mac-roman", "cp1251"]))
     return ["cp1252"]  # the head is UTF-8 or ASCII; later lines may not be
 
 

@@ -267,3 +267,26 @@ def test_days_are_read_with_blanks_and_the_day_of_the_week(written: str) -> None
     table = f"Date;Text;Amount\n{written};a;-1,00\n"
     rows = [each for each in read(io.BytesIO(table.encode())) if isinstance(each, TransactionRecord)]
     assert rows[0].booking_date == date(2026, 3, 2)
+
+
+@pytest.mark.requirement("readers.csv.guesses.encoding")
+@pytest.mark.parametrize(
+    ("text", "encodings"),
+    [
+        ("Bäckerei Müller, Straße", ("cp1252", "cp850", "mac-roman")),
+        ("Piekarnia Złoty Kłos, Łódź", ("cp1250", "cp852", "iso8859-2")),
+        ("Příkaz k úhradě, Žďár", ("cp1250", "cp852", "iso8859-2")),
+        ("Fizető, Győr, Költség", ("cp1250", "cp852")),
+        ("Prélèvement, Noël", ("cp1252", "cp850")),
+        ("Løn Mølle, Strøm", ("cp1252", "cp850")),
+        ("Πληρωμή λογαριασμού", ("cp1253",)),
+        ("Пекарня Колос", ("cp1251",)),
+        ("Atlyginimas už gruodžio mėnesį", ("cp1257",)),
+        ("Miete – März, 5 €", ("cp1252",)),
+    ],
+)
+def test_a_code_page_under_an_ascii_header_is_told_by_the_words_it_makes(text: str, encodings: tuple[str, ...]) -> None:
+    for encoding in encodings:
+        file = f"Date;Text;Amount\n2026-03-02;{text};-1,00\n".encode(encoding)
+        (row,) = (each for each in read(io.BytesIO(file)) if isinstance(each, TransactionRecord))
+        assert row.purpose == text, encoding

@@ -1,0 +1,82 @@
+"""The code page of a file that is not UTF-8, told by the words that its bytes make.
+
+Under an ASCII header every code page reads the table, and only one makes words: "Z³oty" has no letter where "Złoty" has
+one. A decoding counts by the share of its letters beyond ASCII that one language has; the currencies in the file decide
+between those that are equally good.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+_LANGUAGES: Sequence[tuple[tuple[str, ...], str, tuple[str, ...]]] = (
+    (("cp1252", "cp850", "mac-roman"), "äöüßé", ("EUR", "CHF")),
+    (("cp1252", "cp850", "mac-roman"), "àâæçèéêëîïôœùûü", ("EUR", "CHF", "CAD")),
+    (("cp1252", "cp850", "mac-roman"), "áéíñóúüçàòèïºª", ("EUR", "MXN", "ARS", "CLP", "COP")),
+    (("cp1252", "cp850", "mac-roman"), "áàâãçéêíóôõúüºª", ("EUR", "BRL")),
+    (("cp1252", "cp850", "mac-roman"), "àèéìíîòóùú", ("EUR", "CHF")),
+    (("cp1252", "cp850", "mac-roman"), "æøåäöéüó", ("DKK", "NOK", "SEK")),
+    (("cp1252", "cp850"), "áðéíóúýþæö", ("ISK",)),
+    (("cp1252", "cp1257"), "äöõüšž", ("EUR", "EEK")),
+    (("cp1250", "iso8859-2", "cp852"), "ąćęłńóśźż", ("PLN",)),
+    (("cp1250", "iso8859-2", "cp852"), "áčďéěíňóřšťúůýž", ("CZK",)),
+    (("cp1250", "iso8859-2", "cp852"), "áäčďéíĺľňóôŕšťúýž", ("EUR", "SKK")),
+    (("cp1250", "iso8859-2", "cp852"), "áéíóöőúüű", ("HUF",)),
+    (("cp1250", "iso8859-2", "cp852"), "čćđšž", ("HRK", "RSD", "BAM")),
+    (("cp1250", "iso8859-2", "cp852"), "ăâîşţșț", ("RON",)),
+    (("cp1251",), "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґђјљњћџўѓќѕ№", ("RUB", "UAH", "BGN", "RSD")),
+    (("cp1253",), "αβγδεζηθικλμνξοπρστυφχψωάέήίόύώϊϋς", ("EUR",)),
+    (("cp1254",), "çğıöşüâî", ("TRY",)),
+    (("cp1257",), "ąčęėįšųūž", ("EUR", "LTL")),
+    (("cp1257",), "āčēģīķļņšūž", ("EUR", "LVL")),
+)  # fmt: skip
+_ENCODINGS = ("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1257", "cp850", "cp852", "iso8859-2", "mac-roman")
+"""From the likeliest on: of two that make equally good words the first counts."""
+_CURRENCY_DECIDES = ("ISK", "TRY")  # Icelandic and Turkish share their bytes
+_WORD = re.compile(rb"[A-Za-z\x80-\xff]+")
+_WORDS_MAX = 2_000  # of the head; more would show no more
+_CODE = re.compile(rb"(?<![A-Z])[A-Z]{3}(?![A-Z])")
+DEFAULT = "cp1252"
+
+
+def likeliest_encoding(head: bytes) -> str:
+    """The code page by which the words of the lines that are not UTF-8 are best read; cp1252 where none is better."""
+    words = Counter(word for line in head.split(b"\n") for word in _foreign_words(line))
+    if not words:
+        return DEFAULT
+    codes = {code.decode() for code in _CODE.findall(head)}
+    best, best_score = DEFAULT, (0.0, False)
+    for encoding in _ENCODINGS:
+        for encodings, letters, currencies in _LANGUAGES:
+            is_likely = bool(codes.intersection(currencies))
+            if encoding not in encodings or (currencies[0] in _CURRENCY_DECIDES and not is_likely):
+                continue
+            score = (_share_of_letters(words, encoding, letters), is_likely)
+            if score > best_score:
+                best, best_score = encoding, score
+    return best
+
+
+def _foreign_words(line: bytes) -> Iterator[bytes]:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        yield from (word for word in _WORD.findall(line)[:_WORDS_MAX] if not word.isascii())
+
+
+def _share_of_letters(words: Counter[bytes], encoding: str, letters: str) -> float:
+    """The share of the characters beyond ASCII in these words that are letters of a language, in lower case or where a
+    capital may stand, and beside no letters of another script."""
+    good = count = 0
+    is_latin = letters[0] not in "аα"
+    for raw, times in words.items():
+        word = raw.decode(encoding, "replace")
+        is_mixed = not is_latin and any(letter.isascii() for letter in word)
+        for place, letter in enumerate(word):
+            if letter.isascii() or len(word) == 1:
+                continue  # what stands alone is a sign, such as the euro
+            is_capital_inside = letter.isupper() and place > 0 and not word.isupper()
+            is_end_inside = letter == "ς" and place < len(word) - 1
+            count += times
+            good += times * (letter.lower() in letters and not (is_capital_inside or is_end_inside or is_mixed))
+    return good / count if count else 0.0
