@@ -30,6 +30,7 @@ from storage.importing.account_identity import (
 from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
+from storage.importing.lent_bookings import give_back, lend
 from storage.importing.spool import Spool
 from storage.importing.teller import Teller
 from storage.users import User
@@ -72,11 +73,13 @@ def store(
     """
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
     run = _Import(teller, job_id=job_id, choice=choice)
+    lent = give_back(session, user.id)
     reports = run.add(batch)
     run.flag_duplicates()
     changes = pl.concat(run.changes)
     asked = same_accounts.ask(teller, {each.account_id for each in reports})
     reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
+    changes = pl.concat([changes, lend(session, user.id, lent)])
     if asked or not changes.is_empty():
         changes = pl.concat([changes, journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():

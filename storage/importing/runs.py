@@ -3,12 +3,15 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+import polars as pl
+
 from storage import accounts, connections, jobs, journal, users
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import ingest, same_accounts, transfer_pairs
 from storage.importing.account_batch import AccountReport
 from storage.importing.batches import ReadBatch
+from storage.importing.lent_bookings import give_back, lend
 from storage.importing.teller import Teller
 from storage.jobs import Job, JobEnded
 from storage.users import User
@@ -46,8 +49,12 @@ def ask_about_missing(
     JobEnded and UserUnknown, as `store_batch` does."""
     user = _held_user(session, job)
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
-    if same_accounts.ask(teller, reported, missing=missing):
-        changes = journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")
+    lent = give_back(session, user.id)
+    asked = same_accounts.ask(teller, reported, missing=missing)
+    moved = lend(session, user.id, lent)
+    if asked:
+        paired = journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")
+        changes = pl.concat([moved, paired]).unique(maintain_order=True)
         journal.record(session, user_id=user.id, job_id=job.id, changes=changes, now=now)
 
 

@@ -8,25 +8,22 @@ longer reports it does not distinguish: a bridge that a bank was connected to ag
 IBANs, which a merger of banks may give one account, all bookings on these days have to agree to the cent.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from functools import cache, partial
 
+import polars as pl
 from msgspec import Struct
 
 from storage import accounts, connections, journal
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
 from storage.importing import transfer_pairs
+from storage.importing.lent_bookings import DatesByAmount, dates_by_amount, give_back, lend, unpaired
 from storage.importing.teller import Teller
 
-DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
 AMOUNTS_MIN = 3  # different ones that agree
 NEW_FOR = timedelta(days=30)  # how long an account is new: its first answers may hold next to nothing
-
-DatesByAmount = Mapping[Decimal, Sequence[date]]
-"""The booking dates of each amount, in their order."""
 
 
 class Lookalike(Struct, frozen=True, kw_only=True):
@@ -53,7 +50,7 @@ def ask(teller: Teller, account_ids: Collection[str], *, missing: Collection[str
         reported_apart.update(connections.account_ids(session, user_id, teller.connection.id))
         reported_apart.difference_update(missing)
     owned = {each.id: each for each in accounts.of_user(session, user_id)}
-    dates_of = cache(partial(_dates_by_amount, session, user_id))
+    dates_of = cache(partial(dates_by_amount, session, user_id))
     asked: dict[str, Lookalike] = {}
     for account in (owned[row["id"]] for row in rows):
         others = [each for each in owned.values() if each.id not in reported_apart and _may_be_one(account, each)]
@@ -71,8 +68,11 @@ def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool
     """Hide the account from lists and sums, or show it again. If its user was asked whether it is another account, this
     answers that it is not. Own transfers are paired anew, because its bookings may be sides of some now, and what
     changes is journalled."""
+    lent = give_back(session, user_id)
     accounts.hide(session, user_id=user_id, account_id=account_id, since=now if is_hidden else None)
-    changes = journal.change_rows(transfer_pairs.pair_again(session, user_id), "modified")
+    moved = lend(session, user_id, lent)
+    paired = journal.change_rows(transfer_pairs.pair_again(session, user_id), "modified")
+    changes = pl.concat([moved, paired]).unique(maintain_order=True)
     journal.record(session, user_id=user_id, job_id="hide", changes=changes, now=now)
 
 
@@ -83,7 +83,7 @@ def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
         return 0
     first = max(min(dates[0] for dates in each.values()) for each in (one, other))
     last = min(max(dates[-1] for dates in each.values()) for each in (one, other))
-    agreed = {amount: _pairs(dates, other.get(amount, ())) for amount, dates in one.items()}
+    agreed = {amount: len(dates) - len(unpaired(dates, other.get(amount, ()))) for amount, dates in one.items()}
     in_both = sum(agreed.values())
     of_shared_days = min(sum(first <= day <= last for dates in each.values() for day in dates) for each in (one, other))
     is_enough = in_both * 3 >= of_shared_days * 2 and sum(n > 0 for n in agreed.values()) >= AMOUNTS_MIN
@@ -114,26 +114,3 @@ def _agreeing_to_the_cent(session: Session, user_id: str, one: str, other: str) 
 def _may_be_one(account: StoredAccount, other: StoredAccount) -> bool:
     """Whether nothing stored about the two accounts distinguishes them; two IBANs always do."""
     return account.difference(other) is None and not (account.iban and other.iban)
-
-
-def _dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByAmount:
-    found: dict[Decimal, list[date]] = {}
-    for row in session.rows(
-        "SELECT amount, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
-        " AND NOT is_adjusting_entry ORDER BY booking_date",
-        *(user_id, account_id),
-    ):
-        found.setdefault(row["amount"], []).append(row["booking_date"])
-    return found
-
-
-def _pairs(one: Sequence[date], other: Sequence[date]) -> int:
-    """The number of dates in the first list with one in the second within DAYS_APART_MAX, each used once; both are in
-    order."""
-    paired = place = 0
-    for day in one:
-        while place < len(other) and other[place] < day - DAYS_APART_MAX:
-            place += 1
-        if place < len(other) and other[place] <= day + DAYS_APART_MAX:
-            paired, place = paired + 1, place + 1
-    return paired

@@ -20,6 +20,7 @@ from storage.database import Session, Transaction, set_values
 from storage.importing import contributions, ingest, transfer_pairs
 from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again, write
+from storage.importing.lent_bookings import give_back, lend
 from storage.transactions import EVERYTHING
 from storage.undo_and_merge import baseline
 from storage.users import User
@@ -124,6 +125,7 @@ def rebuild(
     ids = sorted(account_ids)
     before = _state(session, user.id)
     settings = settings_of(session, user.id, ids)
+    lent = give_back(session, user.id)
     _clear(session, user.id, ids)
     baseline.restore(session, user.id, ids)
     reported = contributions.of_accounts(session, user.id, ids)
@@ -137,10 +139,11 @@ def rebuild(
     _set_ibans(session, user.id, reported)
     _set_synced(session, user.id)
     _set_positions(session, user.id)
-    transfer_pairs.pair_again(session, user.id)
     existing = _existing_ids(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
     _show_same_as(session, user.id, [row["id"] for row in gone])
+    lend(session, user.id, lent)
+    transfer_pairs.pair_again(session, user.id)
     _derive_again_without(session, user.id, gone)
     ingest.settle_words(session, user.id, family=parted)
     rule_tags.apply(session, user.id, rules.of_user(session, user.id))

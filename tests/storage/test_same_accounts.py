@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from analytics.records import AccountRecord
-from storage import accounts
+from storage import accounts, integrity
 from storage.accounts import StoredAccount
 from storage.importing import same_accounts
 from storage.importing.same_accounts import bookings_in_both
@@ -186,3 +186,72 @@ def test_the_question_follows_an_account_that_is_merged_and_ends_where_the_two_a
     assert every(bank)["Live"].same_as == every(bank)["Third"].id
     merge(bank, every(bank)["Third"], every(bank)["Live"])
     assert (shown(bank), every(bank)["Live"].perhaps_same_as) == (["Live"], None)
+
+
+FOUR = f"{THREE}\n2026-11-09 | -8.00 | D | d"
+
+
+def listed(bank: Bank) -> list[tuple[str | None, Decimal]]:
+    """The bookings that count: account and amount."""
+    names = {each.id: each.name for each in accounts.of_user(bank.database, bank.user.id)}
+    rows = bank.rows("account_id, amount, booking_date, id")
+    return sorted((names[row["account_id"]], row["amount"]) for row in rows if row["account_id"] in names)
+
+
+OF_THREE = [("Giro", Decimal(-7)), ("Giro", Decimal(-6)), ("Giro", Decimal(-5))]
+
+
+@pytest.mark.requirement("accounts.overlap")
+@pytest.mark.parametrize("answer", ["same", "another"])
+def test_what_only_the_account_in_question_has_counts_once_until_it_is_answered(
+    files: Bank, bank: Bank, answer: str
+) -> None:
+    report = bank.bring(bookings(FOUR), account=NUMBER)
+    (eighth,) = [row["id"] for row in bank.rows("id, amount, booking_date") if row["amount"] == -8]
+    assert report.new_transactions == 4
+    assert listed(bank) == [("Giro", Decimal(-8)), *OF_THREE]
+    shown_ids = [each.id for each in accounts.of_user(bank.database, bank.user.id)]
+    proven = integrity.evidence(bank.database, bank.user.id, shown_ids).moved
+    assert sorted(proven.filter(account_id=every(bank)["Giro"].id)["amount"]) == [-7, -6, -5]
+    assert bank.bring(bookings(FOUR), account=NUMBER).new_transactions == 0
+    bank.bring(bookings(f"{FOUR}\n2026-11-10 | -9.00 | E | e"), account=NUMBER)
+    assert listed(bank) == [("Giro", Decimal(-9)), ("Giro", Decimal(-8)), *OF_THREE]
+    assert files.bring(bookings("2026-11-09 | -8.00 | D | d")).new_transactions == 1
+    assert listed(bank) == [("Giro", Decimal(-9)), ("Giro", Decimal(-8)), *OF_THREE]
+    giro, live = every(bank)["Giro"], every(bank)["Live"]
+    if answer == "same":
+        merge(bank, live, giro)
+        assert listed(bank) == [("Giro", Decimal(-9)), ("Giro", Decimal(-8)), *OF_THREE]
+    else:
+        show(bank, live)
+        both = [(name, Decimal(-each)) for name in ("Giro", "Live") for each in (9, 8, 7, 6, 5)]
+        assert listed(bank) == [each for each in both if each != ("Giro", Decimal(-9))]
+        assert eighth in bank.ids()
+
+
+@pytest.mark.requirement("accounts.overlap")
+def test_a_rebuilt_account_goes_on_to_hold_what_only_the_one_in_question_has(files: Bank, bank: Bank) -> None:
+    bank.bring(bookings(FOUR), account=NUMBER)
+    giro, live = every(bank)["Giro"], every(bank)["Live"]
+    for account in (giro, live):
+        bank.database.atomically(
+            lambda session, id_=account.id: rebuild.rebuild(  # type: ignore[misc]
+                session, user=bank.user, account_ids={id_}, job_id="again", now=bank.now
+            )
+        )
+        assert listed(bank) == [("Giro", Decimal(-8)), *OF_THREE]
+    bank.database.atomically(lambda session: rebuild.delete(session, user=bank.user, account_id=giro.id, now=bank.now))
+    assert [name for name, _ in listed(bank)] == ["Live"] * 4
+
+
+@pytest.mark.requirement("accounts.overlap")
+def test_clients_that_keep_copies_see_a_held_booking_come_and_go_with_the_account_that_holds_it(
+    files: Bank, bank: Bank
+) -> None:
+    bank.bring(bookings(FOUR), account=NUMBER)
+    removed = "SELECT account_id FROM removed WHERE user_id = $1"
+    giro = every(bank)["Giro"]
+    (held,) = [row for row in bank.rows("id, amount, booking_date, account_id, added_state") if row["amount"] == -8]
+    assert held["account_id"] == giro.id
+    files.bring(bookings("2026-11-09 | -8.00 | D | d"))
+    assert [row["account_id"] for row in bank.database.rows(removed, bank.user.id)] == [giro.id]
