@@ -12,10 +12,11 @@ from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
 from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
 from handlers.operations.events import webhook_delivery, webhook_secrets, webhooks
+from handlers.operations.events.sending_bounds import OF_EACH
 from storage import users
 from storage.database import StoreUnavailable
 from storage.oauth.grants import Terms
-from storage.webhooks import deliveries
+from storage.webhooks import deliveries, hooks
 from tests.webhooks.conftest import Json, Told, checked
 
 
@@ -132,7 +133,7 @@ def test_after_the_last_attempt_it_has_failed_and_is_sent_again_for_the_asking(t
 @pytest.mark.requirement("webhooks.told")
 @pytest.mark.long
 def test_a_receiver_that_dawdles_holds_up_no_other(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_EACH", 2)
+    monkeypatch.setitem(OF_EACH, "webhook", 2)
     told.receiver.waits["/slow"] = threading.Event()
     told.set(webhooks_timeout_seconds=timedelta(seconds=3))
     client = told.client()
@@ -293,8 +294,9 @@ def test_of_two_processes_one_takes_it_and_what_is_not_answered_is_sent_again(to
         client.post(f"/webhooks/{made['id']}/test")
         now = told.services.clock.now()
         (due,) = deliveries.due(told.services.everybody, now=now, but_of=[], limit=10)
-        assert told.deliverer._send(due, now)
-        assert not other._send(due, now)  # it has looked before the first one took it
+        webhook = hooks.find(told.services.everybody, due.user_id, due.webhook_id)
+        assert told.deliverer._send(due, webhook, now)
+        assert not other._send(due, webhook, now)  # it has looked before the first one took it
         told.heard(2)
         told.deliverer.close()  # as if it were killed before it is answered
         told.advance(minutes=1)
@@ -442,7 +444,7 @@ def try_out_of_another(told: Told, path: str) -> None:
 @pytest.mark.requirement("webhooks.told")
 def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE", 4)
-    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_OF_USER", 3)
+    monkeypatch.setitem(OF_EACH, "user", 3)
     told.receiver.waits["/hangs"] = threading.Event()
     client = told.client()
     hanging = [told.hook(client, "/hangs") for _ in range(3)]
@@ -452,7 +454,8 @@ def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monke
     told.advance(seconds=1)  # those of the one who has many come first
     try_out_of_another(told, "/a")
     told.heard(1)
-    assert len(told.receiver.heard["/hangs"]) == len(told.deliverer.on_its_way) == 3
+    told.until(lambda: len(told.deliverer.on_its_way) == 3)
+    assert len(told.receiver.heard["/hangs"]) == 3
     told.receiver.waits["/hangs"].set()
     told.heard(6, "/hangs")
 
@@ -462,7 +465,7 @@ def test_whoever_has_much_to_be_told_does_not_keep_others_from_the_same_look(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE", 4)
-    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_OF_USER", 2)
+    monkeypatch.setitem(OF_EACH, "user", 2)
     told.receiver.waits["/hangs"] = threading.Event()
     client = told.client()
     made = told.hook(client, "/hangs")

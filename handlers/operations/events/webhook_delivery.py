@@ -7,7 +7,6 @@ and learns of receivers only what the sending process reports. The pauses before
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from random import SystemRandom
@@ -24,6 +23,7 @@ from handlers.json_shapes import instant
 from handlers.names import Json
 from handlers.operations.events import webhook_secrets
 from handlers.operations.events.event_shapes import EventIds, data_of, id_of_event, receives, shape
+from handlers.operations.events.sending_bounds import SendingBounds
 from handlers.services import Services
 from handlers.setting_values import PAUSES_MAX
 from storage.bank_access.connection_keys import SecretsUnreadable
@@ -39,8 +39,6 @@ from storage.webhooks.hooks import Webhook
 LOOK_EVERY = 0.5  # seconds between two looks at what is due
 IDLE_LOOKS = 4  # times LOOK_EVERY after an empty look, where several processes look, each at every machine of a cluster
 SENT_AT_ONCE = 256
-SENT_AT_ONCE_EACH = 8  # of one webhook: a receiver that dawdles holds up nobody else
-SENT_AT_ONCE_OF_USER = 32  # nor do all webhooks of one user together
 LEASE = timedelta(seconds=30)  # beside the time that a receiver has
 PUT_OFF = timedelta(hours=1)  # a delivery without a subscription, or without the key that opens the secret
 ATTEMPTS_KEPT = PAUSES_MAX + 5  # of each delivery, which may be sent again and again by hand
@@ -65,6 +63,7 @@ class Deliverer:
         self._jitter = SystemRandom()
         self._idle_looks = IDLE_LOOKS if services.sharing.has_other_processes else 1
         self._sender: SendingProcess | None = None  # started with the first delivery
+        self._bounds = SendingBounds()
         self.on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
@@ -107,36 +106,32 @@ class Deliverer:
         self.on_its_way.clear()
 
     def _send_due(self) -> bool:
-        """Have due deliveries sent, within the bounds for each webhook and user, and return whether any was due, sent
-        or not."""
+        """Have due deliveries sent, within the bounds for each webhook, user and host, and return whether any was due,
+        sent or not."""
         now = self._services.clock.now()
         # A delivery without an answer within its lease, or whose outcome could not be stored, is due again like others
         self.on_its_way = {id_: each for id_, each in self.on_its_way.items() if (each.delivery.due_at or now) > now}
-        hooks_busy = Counter(each.webhook.id for each in self.on_its_way.values())
-        users_busy = Counter(each.webhook.user_id for each in self.on_its_way.values())
-        bounds = ((hooks_busy, SENT_AT_ONCE_EACH), (users_busy, SENT_AT_ONCE_OF_USER))
+        self._bounds.count(each.webhook for each in self.on_its_way.values())
         is_any, is_more = False, True
         while is_more and (room := SENT_AT_ONCE - len(self.on_its_way)) > 0:
-            busy = [id_ for counted, most in bounds for id_, count in counted.items() if count >= most]
-            found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
+            found = deliveries.due(self._services.everybody, now=now, but_of=self._bounds.full(), limit=room)
             is_any, is_full = is_any or bool(found), False
             for due in found:
-                if hooks_busy[due.webhook_id] >= SENT_AT_ONCE_EACH or users_busy[due.user_id] >= SENT_AT_ONCE_OF_USER:
+                webhook = hooks.find(self._services.of(due.user_id), due.user_id, due.webhook_id)
+                if webhook is not None and not self._bounds.has_room(webhook):
                     is_full = True
-                elif due.id not in self.on_its_way and self._send(due, now):
-                    hooks_busy[due.webhook_id] += 1
-                    users_busy[due.user_id] += 1
-            # Further deliveries, behind many of one webhook or user, were not looked at yet
+                elif due.id not in self.on_its_way and self._send(due, webhook, now) and webhook is not None:
+                    self._bounds.add(webhook)
+            # Further deliveries, behind many of one webhook, user or host, were not looked at yet
             is_more = is_full and len(found) == room
         return is_any
 
-    def _send(self, due: Delivery, now: datetime) -> bool:
+    def _send(self, due: Delivery, webhook: Webhook | None, now: datetime) -> bool:
         """Have one delivery sent, and note that in the user's record of accesses; return whether it was sent. Not if
         another process was first; nor without a valid grant (its webhook is removed), without the event (dropped), or
         without a subscription or secret (put off by an hour)."""
         own, seconds = self._services.of(due.user_id), self._services.settings.webhooks_timeout_seconds
         delivery = own.atomically(lambda session: deliveries.claim(session, due, until=now + seconds + LEASE))
-        webhook = hooks.find(own, due.user_id, due.webhook_id)
         if delivery is None:
             return False
         caller = self._caller(webhook) if webhook is not None else None
@@ -207,6 +202,7 @@ class Deliverer:
         sent = self.on_its_way.pop(outcome["id"], None)
         if sent is None:
             return  # its lease is over
+        self._bounds.note(sent.webhook, outcome["durationMs"])
         attempt = {"at": instant(sent.begun_at), **{name: outcome[name] for name in ("status", "error", "durationMs")}}
         now = self._services.clock.now()
         self._services.of(sent.delivery.user_id).atomically(
