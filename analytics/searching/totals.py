@@ -157,8 +157,11 @@ def expenses_by_place(
     )
 
 
-def top_groups(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
+def top_groups(now: Totals, before: Totals | None, *, limit: int, least: int = 1) -> tuple[list[Group], Group]:
     """At most `limit` groups, sorted by their first key, then by the second, and the sums of the rest.
+
+    Groups with fewer than `least` rows in a span in which they have any belong to the rest; so do the smallest others
+    until the rest has that many rows, or none.
 
     Periods are in order of time, the earliest first, and the latest are listed. Other keys are sorted by their expenses
     in all their groups, the highest first, then by income, then by name, with the nameless last. A group that is in
@@ -166,17 +169,25 @@ def top_groups(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[
     """
     groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
     groups = groups.with_row_index("place")
-    shown = _first_groups(groups, now.group_by, limit)
-    left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
+    counts = ["count"] if before is None else ["count", "count" + _BEFORE]
+    is_small = pl.any_horizontal(pl.col(counts).is_between(1, least - 1))
+    shown = _first_groups(groups.filter(~is_small), now.group_by, limit)
+    while True:
+        left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
+        rest = _sum_groups(left, now.shared)
+        compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
+        is_rest_small = any(each is not None and 0 < each.count < least for each in (rest, compared))
+        if not is_rest_small or shown.is_empty():
+            break
+        smallest = shown["place"][shown["count"].arg_min()]
+        shown = shown.filter(pl.col("place") != smallest)
     names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _merchant_spellings(shown, now, before).get}
     spellings = [names.get(key, lambda value: value) for key in now.group_by]
     keys = shown[_columns(now.group_by)].rows()
     named = [tuple(name(value) for name, value in zip(spellings, row, strict=True)) for row in keys]
     sums_now = _sums_of_each(shown, "")
     sums_before = [None] * len(named) if before is None else _sums_of_each(shown, _BEFORE)
-    compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
-    rest = Group((), _sum_groups(left, now.shared), compared)
-    return [*map(Group, named, sums_now, sums_before)], rest
+    return [*map(Group, named, sums_now, sums_before)], Group((), rest, compared)
 
 
 def _first_groups(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:

@@ -110,6 +110,40 @@ def test_each_key_comes_by_what_it_adds_up_to_in_all_groups_also_where_few_are_l
     assert said(rest.sums) == (1, "0.00", "3.00", "-3.00")
 
 
+def grouped(counts: str) -> Totals:
+    """Totals by category: a table of `category | count`, each row one euro."""
+    lines = (line.split("|") for line in counts.strip().splitlines())
+    rows = [f"2026-03-05 | -1.00 | {name}" for name, count in lines for _ in range(int(count))]
+    return added(searched("\n".join(["booking_date | amount | category", *rows])), "category", selection=("a",))
+
+
+@pytest.mark.requirement("totals.groups")
+@pytest.mark.parametrize(
+    ("counts", "listed", "rest"),
+    [
+        ("RENT | 3\n DINING | 4", ["DINING", "RENT"], 0),
+        ("RENT | 2\n HEALTH | 1\n DINING | 3", ["DINING"], 3),
+        ("RENT | 2\n HEALTH | 4\n DINING | 3", ["HEALTH"], 5),  # else the rest would be RENT alone
+        ("RENT | 1\n DINING | 1", [], 2),
+    ],
+)
+def test_groups_of_too_few_rows_belong_to_the_rest_which_never_is_one_of_them_alone(
+    counts: str, listed: list[str], rest: int
+) -> None:
+    groups, others = top_groups(grouped(counts), None, limit=10, least=3)
+    assert [group.named[0] for group in groups] == listed
+    assert others.sums.count == rest
+
+
+@pytest.mark.requirement("totals.groups")
+def test_a_group_of_too_few_rows_in_the_compared_span_belongs_to_the_rest() -> None:
+    now, before = grouped("RENT | 3\n DINING | 9\n HEALTH | 5"), grouped("RENT | 1\n DINING | 7\n SHOPPING | 4")
+    groups, others = top_groups(now, before, limit=10, least=3)
+    assert [group.named[0] for group in groups] == ["DINING", "HEALTH"]
+    assert others.compared is not None
+    assert (others.sums.count, others.compared.count) == (3, 5)
+
+
 @pytest.mark.requirement("totals.groups")
 def test_months_come_in_their_order() -> None:
     found = added(searched(LEDGER), "month", selection=("a", "c"))

@@ -38,6 +38,7 @@ MONTHLY_SUMS = (
 """The consent page promises monthly sums only to a person who keeps bookings from an app."""
 BOOKED = ("status", "booked")
 SHOWS_NO_BOOKING = {"account_ids", "category", "date_from", "date_to", "direction", "categories", "types", "counted"}
+LEAST_OF_FIGURES = 3  # rows of a group there: of two, whoever knows one knows the other
 KEYS_OF_FIGURES = {"category", "type", "account", "month", "year"}
 
 
@@ -123,7 +124,8 @@ def sum_transactions(
     shape = partial(json_shapes.sums, currency=currency, with_days=not caller.figures_only)
     body = {"currency": currency, **shape(now.whole), "leftOut": now.left_out}
     if keys:
-        body |= _groups(now, before[0] if before else None, limit, shape)
+        least = LEAST_OF_FIGURES if caller.figures_only else 1
+        body |= _groups(now, before[0] if before else None, shape, limit=limit, least=least)
     if asked is not None:
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
@@ -203,15 +205,15 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
     return selection._replace(date_from=span.first, date_to=span.last)
 
 
-def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
-    """As JSON, at most `limit` groups (the latest ones, in order of time, where the first key is a time; else those
-    with the highest expenses first), and the sums of all others as one; each with its sums in `before`, if an earlier
-    span is compared."""
+def _groups(now: Totals, before: Totals | None, shape: Callable[[Sums], Json], *, limit: int, least: int) -> Json:
+    """As JSON, at most `limit` groups of at least `least` rows (the latest ones, in order of time, where the first key
+    is a time; else those with the highest expenses first), and the sums of all others as one; each with its sums in
+    `before`, if an earlier span is compared."""
 
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
 
-    groups, rest = top_groups(now, before, limit=limit)
+    groups, rest = top_groups(now, before, limit=limit, least=least)
     return {
         "groups": [
             {
