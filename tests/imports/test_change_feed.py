@@ -26,7 +26,7 @@ from storage.importing.batches import read_batch
 from storage.migrations import runner
 from storage.oauth.grants import Terms
 from storage.undo_and_merge import merges, rebuild, undoable_imports
-from tests.conftest import seeds
+from tests.conftest import examples, seeds
 from tests.imports.household import Household
 from tests.imports.mirrors import Mirror, Served, exact
 
@@ -608,7 +608,7 @@ def test_a_copy_that_is_read_while_four_write_lacks_nothing(life: Life, served: 
         assert len(mirror.rows) == 33
 
 
-STEPS = 70
+STEPS = max(20, examples(70))
 
 
 @pytest.mark.no_cover  # many steps, see tests/conftest.py
