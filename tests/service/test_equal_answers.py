@@ -115,6 +115,7 @@ def answers(folder: Path) -> dict[tuple[str, str], tuple[int, str]]:
 
 
 @pytest.mark.requirement("engines.equal")
+@pytest.mark.long
 def test_both_engines_answer_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_postgresql = answers(tmp_path / "postgresql")
     monkeypatch.setattr(ENGINE, "name", "duckdb")

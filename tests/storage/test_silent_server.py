@@ -371,8 +371,7 @@ def test_the_server_ends_what_a_process_that_died_or_froze_has_begun_for_a_user(
 
         def holds_on(session: Transaction) -> None:
             session.hold(bank.user.id)
-            with database.transaction() as other:
-                other.hold(bank.user.id)
+            database.atomically(lambda other: other.hold(bank.user.id))
             session.rows("SELECT 1 AS one")
 
         with closing(frozen), pytest.raises(StoreUnavailable):
