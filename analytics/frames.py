@@ -68,7 +68,7 @@ CHARGES = columns(
 
 SUBSCRIPTIONS = columns(
     "user_id, id, merchant_name, amount, currency, frequency, last_charged, occurrences, charge_ids, confidence,"
-    " next_expected"
+    " next_expected, account_id"
 )
 """One row per detected recurring payment; per user by yearly cost descending, then name. `id` ("sub_...") stays through
 further charges and price changes. `amount` is the latest charge, positive; `frequency` is weekly, biweekly, monthly,

@@ -9,6 +9,7 @@ import orjson
 
 from analytics.balances import BalanceSeries
 from analytics.minor_digits import in_digits, minor_digits
+from analytics.recurring.frequencies import SAID_AS
 from analytics.recurring.history import History, Price, outlook_of
 from analytics.searching.comparison import Span
 from analytics.searching.totals import Sums
@@ -197,7 +198,7 @@ def subscription(row: Mapping[str, Any]) -> Json:
         "merchantName": row["merchant_name"],
         "amount": money(row["amount"], row["currency"]),
         "currency": row["currency"],
-        "frequency": row["frequency"],
+        "frequency": SAID_AS[row["frequency"]],
         "lastCharged": day(row["last_charged"]),
         "occurrences": row["occurrences"],
     }
@@ -243,7 +244,8 @@ def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable
         "firstCharged": day(past.first_charged),
         "nextExpected": None if has_ended else day(past.next_expected),
         "comingCharges": [] if has_ended else [day(coming) for coming in past.coming],
-        "cadence": members(past.cadence, "every", "unit", "weekday", "dayOfMonth", "month"),
+        "cadence": members(past.cadence, "every", "unit", "weekday", "dayOfMonth", "secondDayOfMonth", "month"),
+        "intervalMonths": past.cadence.interval_months,
         "yearlyCost": money(past.yearly_cost, currency),
         "priceChange": price_change(past.prices, currency),
         "priceHistory": [

@@ -239,11 +239,14 @@ def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:
     )
 
 
-def charges(session: Session, user_id: str, *, since: date, account_ids: Sequence[str] | None = None) -> pl.DataFrame:
-    """The bookings from `since` on from which recurring payments are detected, as analytics.frames.CHARGES, in no
-    order; of these accounts, or (None) of all that are not hidden."""
+def charges(
+    session: Session, user_id: str, *, since: date, account_ids: Sequence[str] | None = None, pending: bool = False
+) -> pl.DataFrame:
+    """The bookings (or, with `pending`, the pending ones) from `since` on from which recurring payments are detected,
+    as analytics.frames.CHARGES, in no order; of these accounts, or (None) of all that are not hidden."""
     condition, values = Selection(account_ids=account_ids, date_from=since).condition(user_id)
-    return session.frame(f"SELECT {', '.join(CHARGES)} FROM transactions WHERE {condition}", *values, schema=CHARGES)
+    table = "pending_transactions" if pending else "transactions"
+    return session.frame(f"SELECT {', '.join(CHARGES)} FROM {table} WHERE {condition}", *values, schema=CHARGES)
 
 
 def accounts_with_any(session: Session, user_id: str) -> list[str]:

@@ -48,7 +48,6 @@ ASK_ALL = {
     "storage.changes.feed.forget_removed",  # as above
     "storage.events.outbox.forget",  # as above
     "storage.events.consent_notices.record",
-    "storage.recurring.looks.users_to_check",  # as above
     "storage.bank_access.connection_attempts.forget",  # as above
     "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away
     "storage.jobs.release_all",  # only where there is one process

@@ -11,15 +11,16 @@ from analytics.frames import CHARGES
 from analytics.recurring.detection import detect
 from analytics.recurring.directions import INCOMING, with_direction
 from analytics.recurring.history import Charge
+from analytics.recurring.report import over_on
 
 SEPARATOR = "\x1f"  # in no account id and in no day
 
 
 def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
-    """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) that were visible and went on
-    at each of the days, as SUBSCRIPTIONS whose `user_id` consists of the rows' own and the day, joined by SEPARATOR,
-    with `directions.MARK` at the end for incoming ones. Nothing is left out for its wording or type, because savings,
-    loans and own transfers change a balance, too.
+    """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) that were visible on each of
+    the days, ended ones too, as SUBSCRIPTIONS whose `user_id` consists of the rows' own and the day, joined by
+    SEPARATOR, with `directions.MARK` at the end for incoming ones. Nothing is left out for its wording or type, because
+    savings, loans and own transfers change a balance, too.
     """
     asked = (
         rows.select(whose="user_id")
@@ -33,25 +34,36 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
         .filter(pl.col("booking_date") <= pl.col("today"))
         .select(*CHARGES)
     )
-    return detect(copies, asked.select("user_id", "today"), of_any_kind=True, incoming=True)
+    return detect(copies, asked.select("user_id", "today"), of_any_kind=True, incoming=True, with_ended=True)
 
 
 def streams_of(
-    flows: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
+    flows: pl.DataFrame,
+    charges: Mapping[str, Charge],
+    ids: Mapping[str, str],
+    *,
+    asked: Mapping[str, date],
+    salaries: Container[str] = (),
 ) -> defaultdict[tuple[str, date], list[Stream]]:
-    """The streams in the result of `recurring_flows`, by the rows' own `user_id` (in which a caller may have put an
-    account) and day.
+    """The streams in the result of `recurring_flows` that go on, by the rows' own `user_id` (in which a caller may have
+    put an account) and day.
 
     `charges` are all charges by id, with positive amounts. `ids` has the ids of listed recurring payments by their
-    charges, and `salaries` the ids of charges that are pay; in both, a stream is looked up by its latest charge.
+    charges, and `salaries` the ids of charges that are pay; a stream is looked up by its latest charge there. `asked`
+    has for each account the day until which its bookings are known: what was not over then is not.
     """
     streams: defaultdict[tuple[str, date], list[Stream]] = defaultdict(list)
-    for row in with_direction(flows).iter_rows(named=True):
+    for row in with_direction(flows).with_columns(over_on=over_on()).iter_rows(named=True):
         whose, day = row["user_id"].split(SEPARATOR)
-        streams[whose, date.fromisoformat(day)].append(
+        seen = date.fromisoformat(day)
+        known = min(seen, asked.get(row["account_id"], seen))
+        if row["over_on"] <= known:
+            continue
+        streams[whose, seen].append(
             Stream(
                 name=row["merchant_name"],
-                id=ids.get(row["charge_ids"][-1]),
+                id=next((ids[charge] for charge in reversed(row["charge_ids"]) if charge in ids), None),
+                asked=known,
                 frequency=row["frequency"],
                 expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
                 charges=[charges[id_] for id_ in row["charge_ids"]],

@@ -1,6 +1,6 @@
 """The ledgers that forecasts read: of one account, or of all accounts of one currency together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal
@@ -28,9 +28,20 @@ class DayMoved(Struct, frozen=True, kw_only=True):
 NOTHING = DayMoved()
 
 
+class Pending(Struct, frozen=True, kw_only=True):
+    """A booking that is certain and not in the balance: pending, or booked for a coming day. `amount` is negative where
+    money leaves."""
+
+    id: str
+    day: date
+    amount: Decimal
+    name: str
+
+
 class AccountLedger(Struct, frozen=True, kw_only=True):
     """The balance at the end of `day`, and `moved`, the bookings until then by day, as far back as they are read.
-    `first` day, number of `bookings` and `opening` balance are those of the whole history."""
+    `first` day, number of `bookings` and `opening` balance are those of the whole history; `pending` are in none of
+    these."""
 
     currency: str
     day: date
@@ -39,6 +50,7 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
     bookings: int
     opening: Decimal
     moved: Mapping[date, DayMoved]
+    pending: Sequence[Pending] = ()
 
     @property
     def age(self) -> int:
@@ -54,13 +66,15 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
         return "few_bookings" if self.bookings < BOOKINGS_MIN else None
 
     def at(self, day: date) -> "AccountLedger":
-        """The ledger as it was at the end of an earlier day; the opening balance and the first day stay."""
+        """The ledger as it was at the end of an earlier day, without what was pending then; the opening balance and the
+        first day stay."""
         later = [moved for when, moved in self.moved.items() if when > day]
         return replace(
             self,
             day=day,
             balance=self.balance - sum((each.total for each in later), Decimal(0)),
             bookings=self.bookings - sum(each.bookings for each in later),
+            pending=(),
         )
 
     def usual_sums(self, days: int) -> list[Decimal]:
@@ -69,9 +83,12 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
         return [self.moved.get(self.day - timedelta(days=back), NOTHING).usual for back in range(days)]
 
 
-def joint_ledger(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
+def joint_ledger(
+    ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved], pending: Sequence[Pending] = ()
+) -> AccountLedger:
     """One ledger for several accounts of the same currency and day: balances as they are listed, opening balances and
-    numbers of bookings are added, the earliest first day counts, and `moved` are the bookings of all of them by day."""
+    numbers of bookings are added, the earliest first day counts, `moved` are the bookings of all of them by day,
+    `pending` those that are not booked."""
     each = list(ledgers)
     return AccountLedger(
         currency=each[0].currency,
@@ -81,4 +98,5 @@ def joint_ledger(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved
         bookings=sum(one.bookings for one in each),
         opening=sum((one.opening for one in each), Decimal(0)),
         moved=moved,
+        pending=pending,
     )

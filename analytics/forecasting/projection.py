@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from analytics.forecasting.ledgers import AccountLedger
 from analytics.minor_digits import in_digits, minor_digits
+from analytics.recurring.frequencies import CHARGES_A_YEAR
 from analytics.recurring.history import Charge, history
 
+YEAR_DAYS = 365.25
 WINDOW_DAYS = 182  # the rest per day is the mean over these days
 MONTH_DAYS = 30  # their net sums show whether a trend continues
 MONTHS_BEFORE = 6
@@ -37,6 +39,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     charges: Sequence[Charge]
     is_pay: bool = False
     first_due: date | None = None  # as in `analytics.recurring.history`
+    asked: date | None = None  # as there
 
 
 class NextPay(Struct, frozen=True, kw_only=True):
@@ -52,7 +55,8 @@ class Event(Struct, frozen=True, kw_only=True):
     """A recurring payment or income expected on `day`, in nine of ten cases between `first` and `last`; or, with `name`
     None, the sum of all events of a month, of which these are the first and last projected day (`by_month`). `amount`
     is negative where money leaves, `variance` is that of the amount. `id` is that in the list of recurring payments,
-    None if it is not listed. `is_overdue`: it was due by today, so it is expected tomorrow."""
+    None if it is not listed. `is_overdue`: it was due by today and its account was asked since, so it is expected
+    tomorrow. `is_pending`: it is certain, pending or booked for that day."""
 
     day: date
     first: date
@@ -62,6 +66,7 @@ class Event(Struct, frozen=True, kw_only=True):
     name: str | None
     id: str | None
     is_overdue: bool
+    is_pending: bool = False
 
 
 class ForecastDay(Struct, frozen=True, kw_only=True):
@@ -94,13 +99,13 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
     day behind it, in the digits of the currency."""
     streams = list(streams)
     events = sorted(
-        (event for stream in streams for event in _events(stream, ledger, days)),
+        [*_pending(ledger, streams, days), *(event for stream in streams for event in _events(stream, ledger, days))],
         key=lambda event: (event.day, event.amount, event.name or ""),
     )
     span = min(WINDOW_DAYS, ledger.age)
-    rest = _rest(ledger.usual_sums(span), streams, ledger.day)
+    rest = _rest(ledger, streams, span)
     rest_a_day = float(sum(rest)) / span
-    trend = float(sum(event.amount for event in events)) / days + rest_a_day
+    trend = sum(float(each.expected) * CHARGES_A_YEAR[each.frequency] for each in streams) / YEAR_DAYS + rest_a_day
     weight = trend_weight(ledger)
     rest_per_day = in_digits(Decimal(rest_a_day - (1 - weight) * trend), ledger.currency)
     weekly = variance([float(sum(rest[week : week + 7])) for week in range(0, span - 6, 7)])
@@ -122,14 +127,21 @@ def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None
     """The next pay, None where none is expected within 62 days. `left` does not include other income and daily
     spending, nor what is due on the day of the pay."""
     streams = list(streams)
-    pay_days = [event.day for stream in streams if stream.is_pay for event in _events(stream, ledger, PAY_DAYS)]
+    of_pay = [stream for stream in streams if stream.is_pay]
+    pay_ids = {charge.id for stream in of_pay for charge in stream.charges}
+    tomorrow = ledger.day + timedelta(days=1)
+    pay_days = [
+        *(max(each.day, tomorrow) for each in ledger.pending if each.id in pay_ids),
+        *(event.day for stream in of_pay for event in _events(stream, ledger, PAY_DAYS)),
+    ]
     if not pay_days:
         return None
     day = min(pay_days)
     before = (day - ledger.day).days - 1
     going_out = [stream for stream in streams if stream.expected < 0]
-    events = [event for stream in going_out for event in _events(stream, ledger, before)]
-    due = -sum((event.amount for event in events if event.day < day), in_digits(Decimal(0), ledger.currency))
+    events = [*_pending(ledger, streams, before), *(each for one in going_out for each in _events(one, ledger, before))]
+    due = -sum((each.amount for each in events if each.day < day and each.amount < 0), Decimal(0))
+    due = in_digits(due, ledger.currency)
     return NextPay(day=day, due=due, left=in_digits(ledger.balance, ledger.currency) - due)
 
 
@@ -175,28 +187,54 @@ def trend_weight(ledger: AccountLedger) -> float:
     return min(max((scale + sum(actual * before for actual, before in pairs)) / squares, 0.0), 1.0)
 
 
-def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[Decimal]:
-    """Take the charges of the streams out of the daily sums until `today`, the latest first, and return the same
-    list."""
+def _rest(ledger: AccountLedger, streams: Iterable[Stream], span: int) -> list[Decimal]:
+    """The sum of each of the last `span` days, the latest first, without the charges of the streams."""
+    rest, pending = ledger.usual_sums(span), {each.id for each in ledger.pending}
     for stream in streams:
         for charge in stream.charges:
-            back = (today - charge.day).days
-            if back < len(rest):
+            back = (ledger.day - charge.day).days
+            if back < span and charge.id not in pending:
                 rest[back] -= charge.amount.copy_sign(stream.expected)
     return rest
 
 
+def _pending(ledger: AccountLedger, streams: Iterable[Stream], days: int) -> list[Event]:
+    """What is certain in the coming days, tomorrow if its day has passed; with its stream's id, if it is in one."""
+    tomorrow, until = ledger.day + timedelta(days=1), ledger.day + timedelta(days=days)
+    ids = {charge.id: stream.id for stream in streams for charge in stream.charges}
+    due = [(max(each.day, tomorrow), each) for each in ledger.pending]
+    return [
+        Event(
+            day=day,
+            first=day,
+            last=day,
+            amount=in_digits(each.amount, ledger.currency),
+            variance=0.0,
+            name=each.name,
+            id=ids.get(each.id),
+            is_overdue=False,
+            is_pending=True,
+        )
+        for day, each in due
+        if day <= until
+    ]
+
+
 def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
-    """The expected charges of a stream in the coming days; an overdue one is expected tomorrow."""
+    """The expected charges of a stream in the coming days; one that is overdue, or whose account was not asked since it
+    was due, is expected tomorrow."""
     past = history(
         stream.charges,
         frequency=stream.frequency,
         currency=ledger.currency,
         today=ledger.day,
+        incoming=stream.expected > 0,
+        asked=stream.asked,
         coming_days=days,
         first_due=stream.first_due,
     )
     tomorrow, around = ledger.day + timedelta(days=1), timedelta(days=past.deviation)
+    asked = stream.asked or ledger.day
     amount = in_digits(stream.expected, ledger.currency)
     doubt = AMOUNT_DOUBT * float(amount) ** 2 + pvariance([float(charge.amount) for charge in stream.charges])
     return [
@@ -208,7 +246,7 @@ def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
             variance=doubt,
             name=stream.name,
             id=stream.id,
-            is_overdue=due < tomorrow,
+            is_overdue=due < tomorrow and due <= asked and due not in past.unknown,
         )
-        for due in past.coming
+        for due in [*past.unknown, *past.coming]
     ]

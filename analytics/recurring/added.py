@@ -82,6 +82,7 @@ def include_added(
                 "next_expected": payment.next_day,
                 "direction": payment.direction,
                 "confirmation": CONFIRMED,
+                "account_id": payment.account_id,
                 "added_id": payment.id,
                 "added_to": payment.account_id,
             }

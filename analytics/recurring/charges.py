@@ -56,7 +56,7 @@ def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: b
         .lazy()
         .with_columns(_what_may_recur(of_any_kind=of_any_kind, incoming=incoming))
         .filter(pl.col("may_recur") | pl.col("is_return"))
-        .drop("account_id", "transfer_account_id", "is_no_payment")
+        .drop("transfer_account_id", "is_no_payment")
         .pipe(frame_of)
     )
 

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import polars as pl
 
 from analytics.frames import frame_of
+from analytics.recurring.frequencies import TWICE_MONTHLY
 from analytics.recurring.groups import RANKS, RECENT_RANK
+from analytics.recurring.prices import GAP_DAYS
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS, likely
 
 # The rhythm (docs/recurring.md, "The calendar test")
@@ -37,11 +39,16 @@ class EvidenceNeeded(NamedTuple):
 RULES = {
     "weekly": EvidenceNeeded(0.15, 5, 4, 0.85),
     "biweekly": EvidenceNeeded(0.30, 4, 3, 1.4),
+    TWICE_MONTHLY: EvidenceNeeded(0.30, 5, 4, 1.4),
     "monthly": EvidenceNeeded(0.60, 3, 3, 2.5),
+    "two_monthly": EvidenceNeeded(0.45, 4, 3, 3.0),
     "quarterly": EvidenceNeeded(0.45, 3, 3, 4.0),
+    "half_yearly": EvidenceNeeded(0.45, 3, 3, 6.0),
     "yearly": EvidenceNeeded(0.50, 2, 2, 18.0),
 }
-FAST, SLOW = ("weekly", "biweekly"), ("quarterly", "yearly")
+FAST, SLOW = ("weekly", "biweekly", TWICE_MONTHLY), ("quarterly", "half_yearly", "yearly")
+TWICE_MONTHLY_FILLED, TWO_MONTHLY_FILLED = 4, 3  # slots with a charge
+ANY_PAYEE = ("weekly", "biweekly", "monthly")  # the frequencies of a price found at any payee
 EXACT_DAYS = 0.51  # two charges a day apart are each half a day from their middle
 VARIED_SHARE_MIN, VARIED_REPEATS_MAX = 0.8, 1.2
 PART_WHOLE, PART_NEARLY, PART_MOST, TOGETHER_MIN = 0.99, 0.95, 0.8, 0.85
@@ -170,13 +177,29 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate
 def has_evidence(group: ChargeGroup, fit: Fit, together: float) -> bool:
     """Whether one of the rules accepts a regular group; `together` is the share of the payee's charges that belong to
     single prices with a rhythm of their own."""
-    return is_regular(group, fit) and (
-        has_contract_evidence(group, fit)
-        or has_free_evidence(group, fit, together)
-        or is_yearly(group, fit)
-        or is_free_amount(group, fit)
-        or is_early_pair(group, fit)
+    return (
+        is_likely(group, fit)
+        and is_regular(group, fit)
+        and (
+            has_contract_evidence(group, fit)
+            or has_free_evidence(group, fit, together)
+            or is_yearly(group, fit)
+            or is_free_amount(group, fit)
+            or is_early_pair(group, fit)
+        )
     )
+
+
+def is_likely(group: ChargeGroup, fit: Fit) -> bool:
+    """Whether the charges are enough for a frequency that charges of another one may look like: two monthly contracts
+    at one payee like one payment twice a month, a month that was missed like every two months, and some charges of a
+    mandate like half-yearly ones."""
+    if fit.frequency == TWICE_MONTHLY:
+        varies = group.narrow and 2 * group.prices > group.n
+        return (group.constant or varies) and fit.filled >= TWICE_MONTHLY_FILLED and fit.coverage >= CORE_FILLED_MIN
+    if fit.frequency == "two_monthly":
+        return fit.filled >= TWO_MONTHLY_FILLED
+    return fit.frequency != "half_yearly" or group.mandate_n in (None, group.n)
 
 
 def is_regular(group: ChargeGroup, fit: Fit) -> bool:
@@ -206,7 +229,7 @@ def has_steady_price(group: ChargeGroup) -> bool:
 def has_steady_gaps(group: ChargeGroup, fit: Fit) -> bool:
     """Whether the gaps of a steady price are right, although a moved billing day or a pause breaks the lattice."""
     return (
-        fit.frequency != "yearly"
+        fit.frequency in GAP_DAYS
         and has_steady_price(group)
         and getattr(group, f"gaps_{fit.frequency}") >= (GAP_SHARE_MIN_LONG if group.n >= LONG else GAP_SHARE_MIN)
     )
@@ -269,7 +292,7 @@ def has_free_evidence(group: ChargeGroup, fit: Fit, together: float) -> bool:
     rule, fast, exact = RULES[fit.frequency], fit.frequency in FAST, fit.worst_days <= EXACT_DAYS
     alone = group.part >= PART_MOST or together >= TOGETHER_MIN
     one_price, once = group.prices == 1, is_once(group, fit)
-    any_payee = group.level == "recent_price" and (group.whole or fit.frequency == "quarterly")
+    any_payee = group.level == "recent_price" and (group.whole or fit.frequency not in ANY_PAYEE)
     if fit.frequency == "yearly" or any_payee or not (one_price or once) or not is_equal(group, fit):
         return False
     needed = (

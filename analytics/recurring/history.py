@@ -8,13 +8,19 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from analytics.bank_days import bank_day_by, bank_day_from
 from analytics.minor_digits import in_digits
 from analytics.periods import last_day
-from analytics.recurring.frequencies import CHARGES_A_YEAR, GRACE_DAYS, RHYTHMS, Unit
+from analytics.recurring.frequencies import CHARGES_A_YEAR, GRACE_DAYS, RHYTHMS, TWICE_MONTHLY, Unit
 
 COMING_DAYS = 30  # how far ahead charges are predicted
 RECENT_CHARGES = 12  # the place in the calendar is that of the latest ones, because a contract may move to another day
+PLACES_APART_DAYS = 8  # the two days of what is charged twice a month are at least as far apart
+Posted = Literal["then", "before", "after"]
+POSTED: Sequence[Posted] = ("then", "after", "before")  # payments due on a Sunday: then, or on the next bank day
+POSTED_INCOMING: Sequence[Posted] = ("before", "after", "then")  # pay that would come on a Sunday comes on the Friday
 
 
 class Charge(Struct, frozen=True, kw_only=True):
@@ -27,13 +33,27 @@ class Charge(Struct, frozen=True, kw_only=True):
 
 class Cadence(Struct, frozen=True, kw_only=True):
     """A rhythm: a charge every so many units, with its place in the unit: the ISO weekday, the day of the month (31:
-    the last one), and the month of a yearly charge. A rhythm of 28 or 30 days has no place in the calendar."""
+    the last one), the second one of what is charged twice a month, and the month of a yearly charge. A rhythm of 28 or
+    30 days has no place in the calendar. `posted`: what is due on a day that is no bank day comes then, or on the last
+    one before or the first one after it."""
 
     every: int
     unit: Unit
     weekday: int | None = None
     day_of_month: int | None = None
+    second_day_of_month: int | None = None
     month: int | None = None
+    posted: Posted = "then"
+
+    @property
+    def interval_months(self) -> float | None:
+        """The number of months between two charges, a half where there are two in each; None unless it is months."""
+        return None if self.unit != "month" else self.every / self.places
+
+    @property
+    def places(self) -> int:
+        """The number of charges in each unit: two a month, else one."""
+        return 1 if self.second_day_of_month is None else 2
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -47,11 +67,12 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, frozen=True, kw_only=True):
-    """The history of a recurring payment. `overdue` are the due days after the latest charge that passed longer ago
-    than a charge may be late; `missed` are these and, before them, the due days between charges that had none.
-    `next_expected` is the first due day after the overdue ones, and may be some days ago. `coming` are the due days
-    from that one to the end of the time asked for. Nine of ten charges are at most `deviation` days early or late.
-    `yearly_cost` is the latest price times the number of charges in a year."""
+    """The history of a recurring payment. `overdue` are the due days after the latest charge for which the account was
+    asked later than a charge may be late; `missed` are these and, before them, the due days between charges that had
+    none. `unknown` are the other due days before today, but for one that is `awaited`: the account was asked after it,
+    and a charge may still be that late. `coming` are the awaited day and those from today to the end of the time asked
+    for, `next_expected` is the first of them, however far ahead. Nine of ten charges are at most `deviation` days early
+    or late. `yearly_cost` is the latest price times the number of charges in a year."""
 
     cadence: Cadence
     first_charged: date
@@ -59,6 +80,7 @@ class History(Struct, frozen=True, kw_only=True):
     deviation: int
     missed: list[date]
     overdue: list[date]
+    unknown: list[date]
     coming: list[date]
     prices: list[Price]
     yearly_cost: Decimal
@@ -81,10 +103,14 @@ def history(
     frequency: str,
     currency: str,
     today: date,
+    incoming: bool = False,
+    asked: date | None = None,
     coming_days: int = COMING_DAYS,
     first_due: date | None = None,
 ) -> History:
     """The history of a stream of at least one charge, given in any order; amounts are in the digits of the currency.
+    `asked` is the day until which the bookings of its account are known (None: today); `incoming` money comes before a
+    weekend if nothing shows otherwise.
 
     `first_due` is the first due day of a payment that was never charged, else None. The caller then gives one made-up
     charge a period before it; the place in the calendar comes from `first_due`, because the charge may be on the last
@@ -92,17 +118,22 @@ def history(
     """
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
     days = [charge.day for charge in ordered]
-    cadence = _cadence([first_due] if first_due else days, frequency)
-    overdue, next_expected = _overdue_and_next(days[-1], cadence, today - timedelta(days=GRACE_DAYS[frequency]))
+    cadence = _cadence([first_due] if first_due else days, frequency, incoming=incoming)
+    asked, grace = min(asked or today, today), timedelta(days=GRACE_DAYS[frequency])
+    past, first_ahead = _past_and_next(days[-1], cadence, today)
+    overdue = [due for due in past if due + grace < asked]
+    awaited = [due for due in past if due < asked <= due + grace and today <= due + grace]
+    coming = _coming_days(days[-1], cadence, steps=len(past), until=today + timedelta(days=coming_days))
     prices = _prices(ordered, currency)
     return History(
         cadence=cadence,
         first_charged=days[0],
-        next_expected=next_expected,
+        next_expected=[*awaited, first_ahead][0],
         deviation=_usual_deviation(days, cadence, frequency),
         missed=[*_missed_between(days, cadence), *overdue],
         overdue=overdue,
-        coming=_coming_days(days[-1], cadence, steps=len(overdue), until=today + timedelta(days=coming_days)),
+        unknown=[due for due in past if due not in overdue and due not in awaited],
+        coming=[*awaited, *coming],
         prices=prices,
         yearly_cost=prices[-1].amount * CHARGES_A_YEAR[frequency],
     )
@@ -114,8 +145,8 @@ def due_days(
     """The due days from today up to `until` of a stream that was charged on these days; `first_due` as in `history`."""
     charged = sorted(days)
     cadence = _cadence([first_due] if first_due else charged, frequency)
-    overdue, _ = _overdue_and_next(charged[-1], cadence, today)
-    return _coming_days(charged[-1], cadence, steps=len(overdue), until=until)
+    past, _ = _past_and_next(charged[-1], cadence, today)
+    return _coming_days(charged[-1], cadence, steps=len(past), until=until)
 
 
 def period_before(day: date, frequency: str) -> date:
@@ -138,24 +169,37 @@ def outlook_of(past: History, *, is_over: bool, today: date) -> Outlook:
     )
 
 
-def _cadence(days: Sequence[date], frequency: str) -> Cadence:
-    """The rhythm of this frequency that the charges keep best; of equally good ones the first."""
+def _cadence(days: Sequence[date], frequency: str, *, incoming: bool = False) -> Cadence:
+    """The rhythm of this frequency, and the way it goes about days that are no bank days, that the charges keep best;
+    of equally good ones the first."""
     recent = days[-RECENT_CHARGES:]
-    candidates = [_place_in_calendar(recent, every, unit) for every, unit in RHYTHMS[frequency]]
+    rhythms = [
+        _place_in_calendar(recent, every, unit, is_twice=frequency == TWICE_MONTHLY)
+        for every, unit in RHYTHMS[frequency]
+    ]
+    if len(recent) == 1:
+        return rhythms[0]
+    ways = POSTED_INCOMING if incoming else POSTED
+    candidates = [replace(rhythm, posted=way) for rhythm in rhythms for way in ways]
     return min(candidates, key=lambda cadence: sum(_deviations(recent, cadence)))
 
 
-def _place_in_calendar(days: Sequence[date], every: int, unit: Unit) -> Cadence:
+def _place_in_calendar(days: Sequence[date], every: int, unit: Unit, *, is_twice: bool) -> Cadence:
     if unit == "day":
         return Cadence(every=every, unit=unit)
     if unit == "week":
         return Cadence(every=every, unit=unit, weekday=_commonest([day.isoweekday() for day in days]))
-    is_yearly = every == 12
+    places = [31 if day == last_day(day.replace(day=1)) else day.day for day in days]
+    usual = [_commonest(places)]
+    if is_twice:
+        apart = [place for place in places if PLACES_APART_DAYS <= abs(place - usual[0]) <= 31 - PLACES_APART_DAYS]
+        usual = sorted([*usual, _commonest(apart or [(usual[0] + 14) % 31 + 1])])
     return Cadence(
         every=every,
         unit=unit,
-        day_of_month=_commonest([31 if day == last_day(day.replace(day=1)) else day.day for day in days]),
-        month=_commonest([day.month for day in days]) if is_yearly else None,
+        day_of_month=usual[0],
+        second_day_of_month=usual[1] if is_twice else None,
+        month=_commonest([day.month for day in days]) if every == 12 else None,
     )
 
 
@@ -184,7 +228,7 @@ def _deviations(days: Sequence[date], cadence: Cadence) -> list[int]:
 def _steps(earlier: date, later: date, cadence: Cadence) -> int:
     """The number of periods between two charges, rounded."""
     if cadence.unit == "month":
-        return round((_months(later) - _months(earlier)) / cadence.every)
+        return round((_months(later) - _months(earlier)) * cadence.places / cadence.every)
     return round((later - earlier).days / (cadence.every * (7 if cadence.unit == "week" else 1)))
 
 
@@ -194,6 +238,12 @@ def _months(day: date) -> float:
 
 
 def _due_after(day: date, cadence: Cadence, steps: int) -> date:
+    """The day on which the payment comes that is due so many periods after the charge on `day`."""
+    due = _place_after(day, cadence, steps)
+    return due if cadence.posted == "then" else bank_day_by(due) if cadence.posted == "before" else bank_day_from(due)
+
+
+def _place_after(day: date, cadence: Cadence, steps: int) -> date:
     """The due day so many periods after the charge on `day`, at its usual place in the week or month."""
     if cadence.unit == "day":
         return day + timedelta(days=cadence.every * steps)
@@ -201,11 +251,13 @@ def _due_after(day: date, cadence: Cadence, steps: int) -> date:
         assert cadence.weekday is not None
         shift = (cadence.weekday - day.isoweekday() + 3) % 7 - 3
         return day + timedelta(days=7 * cadence.every * steps + shift)
-    assert cadence.day_of_month is not None
-    # A charge of the 31st may be posted on the 1st, and one of the 1st on the 31st; it belongs to the nearest month
-    place = round(_months(day) - (cadence.day_of_month - 1) / 31) + cadence.every * steps
-    month = date((place - 1) // 12, (place - 1) % 12 + 1, 1)
-    return month.replace(day=min(cadence.day_of_month, last_day(month).day))
+    places = [place for place in (cadence.day_of_month, cadence.second_day_of_month) if place is not None]
+    # A charge of the 31st may be posted on the 1st, and one of the 1st on the 31st; it belongs to the nearest place
+    since = [_months(day) - (place - 1) / 31 for place in places]
+    nearest = min(range(len(places)), key=lambda number: abs(since[number] - round(since[number])))
+    months, number = divmod(len(places) * round(since[nearest]) + nearest + cadence.every * steps, len(places))
+    month = date((months - 1) // 12, (months - 1) % 12 + 1, 1)
+    return month.replace(day=min(places[number], last_day(month).day))
 
 
 def _missed_between(days: Sequence[date], cadence: Cadence) -> list[date]:
@@ -216,12 +268,12 @@ def _missed_between(days: Sequence[date], cadence: Cadence) -> list[date]:
     ]
 
 
-def _overdue_and_next(last: date, cadence: Cadence, given_up_before: date) -> tuple[list[date], date]:
-    """The due days after the charge on `last` and before `given_up_before`, and the first due day from then on."""
-    overdue: list[date] = []
-    while (due := _due_after(last, cadence, len(overdue) + 1)) < given_up_before:
-        overdue.append(due)
-    return overdue, due
+def _past_and_next(last: date, cadence: Cadence, today: date) -> tuple[list[date], date]:
+    """The due days after the charge on `last` and before `today`, and the first one from then on."""
+    past: list[date] = []
+    while (due := _due_after(last, cadence, len(past) + 1)) < today:
+        past.append(due)
+    return past, due
 
 
 def _coming_days(last: date, cadence: Cadence, *, steps: int, until: date) -> list[date]:

@@ -23,20 +23,15 @@ def window_start(today: pl.Expr = TODAY) -> pl.Expr:
     return today.dt.offset_by(f"-{WINDOW_MONTHS}mo")
 
 
-def is_over(today: pl.Expr = TODAY) -> pl.Expr:
-    """Whether more than two periods and a day have passed since the latest charge (decision 21)."""
-    return over_on() <= today
-
-
 @cache
 def over_on() -> pl.Expr:
     """The first day on which a stream is over: more than two periods and a day after its latest charge."""
     return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
 
 
-def is_listed() -> pl.Expr:
+def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
     """Whether a stream goes on and was charged in the last six months, and so is listed by the interface (4.7)."""
-    return (pl.col("last_charged") >= window_start()) & ~is_over()
+    return (pl.col("last_charged") >= window_start(today)) & (over_on() > today)
 
 
 LONE = pl.len().over("group", "price") == 1
@@ -59,7 +54,7 @@ DESCRIPTION = {
     "brand": pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min(),
     "written": pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(TELLING).last(),
     "written_note": pl.col("purpose").filter(TELLING).last(),
-    **{name: pl.col(name).last() for name in ("creditor_id", "counterpart_iban")},
+    **{name: pl.col(name).last() for name in ("creditor_id", "counterpart_iban", "account_id")},
 }
 VIA = are_intermediaries(pl.col("written")).alias("via")
 BEHIND = behind_intermediary(pl.col("written"), pl.col("written_note"), via=pl.col("via")).alias("behind")

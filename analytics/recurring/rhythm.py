@@ -24,8 +24,11 @@ LATTICES = pl.DataFrame(
         ("business5", "weekly", "business", 5.0, 1.6, 1.0, DAYS_PER_BUSINESS_DAY, "7d"),
         ("business10", "biweekly", "business", 10.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY, "14d"),
         ("business20", "monthly", "business", 20.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY, "28d"),
+        ("half_month", "twice_monthly", "months", 0.5, 2.6, DAYS_PER_MONTH, DAYS_PER_MONTH, "15d"),
         ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH, DAYS_PER_MONTH, "1mo"),
+        ("two_months", "two_monthly", "months", 2.0, 6.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "2mo"),
         ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "3mo"),
+        ("half_year", "half_yearly", "months", 6.0, 12.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "6mo"),
         ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "1y"),
     ],
     # lateness is measured in units of the axis (business days stay business days), periods in calendar days, and the

@@ -17,7 +17,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.json_shapes import money_text
 from handlers.services import Services
-from handlers.sync.detection import is_current, recurring_of
+from handlers.sync.detection import goes_on, recurring_of
 from storage import accounts, transactions
 from storage.users import User
 
@@ -58,12 +58,12 @@ def _calendar(services: Services, user: User, request: Request) -> Answer:
 
 def due_payments(services: Services, user_id: str, today: date) -> list[DuePayment]:
     """The payments that fall due within the next twelve months, over all accounts of a user, sorted by day, then by id:
-    those of every outgoing recurring payment that GET /subscriptions/details lists, at its latest amount."""
+    those of every outgoing recurring payment that goes on, at its latest amount."""
     database = services.of(user_id)
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-        streams = recurring.filter(is_current(today), direction=OUTGOING)
+        streams = recurring.filter(goes_on(), direction=OUTGOING)
         charges = transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(

@@ -34,7 +34,8 @@ NAMES = (
     "bankTransactionCode",
     "sepaPurposeCode",
 )
-STREAM = ("id", "amount", "currency", "frequency", "occurrences", "yearlyCost", "confidence")
+STREAM = ("id", "amount", "currency", "frequency", "intervalMonths", "occurrences", "yearlyCost", "confidence")
+BETWEEN = (0.5, 2, 6)  # months, which no frequency says
 HELD = ("date", "balance", "ownBalance", "ownCurrency")
 FIGURES = ("count", "expenses", "refunds", "income")
 OF_ONE_STREAM = frozenset({"occurrences", "confidence", "firstCharged", "lastCharged", "comingCharges"})
@@ -151,7 +152,7 @@ async def get_cashflow(call: ToolCall, accountIds: Sequence[str] | None, months:
 async def list_recurring_payments(call: ToolCall, accountIds: Sequence[str] | None) -> Json:
     """The first 60 recurring payments, the highest yearly cost first, without their charges; and how many there are."""
     ids = await call.account_ids(accountIds)
-    payments = (await call.ask("listSubscriptionDetails", accountIds=ids))["subscriptions"]
+    payments = (await call.ask("listSubscriptionDetails", accountIds=ids, status="ongoing"))["subscriptions"]
     return {
         "today": call.today,
         "total": len(payments),
@@ -351,9 +352,11 @@ def _stream(payment: Json) -> Json:
 
 
 def _list_entry(payment: Json) -> Json:
-    """The members of a recurring payment that a list shows; explain_figure shows the others."""
+    """The members of a recurring payment that a list shows, but for flags if there are none, and an interval that the
+    frequency says; explain_figure shows the others."""
     stream = _stream(payment)
-    return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM}
+    is_said = {"flags": not stream["flags"], "intervalMonths": stream["intervalMonths"] not in BETWEEN}
+    return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not is_said.get(name)}
 
 
 def _derivation(why: Json, *, is_text: bool, shows_numbers: bool) -> Json:

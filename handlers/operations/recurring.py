@@ -13,7 +13,7 @@ from analytics.minor_digits import in_digits
 from analytics.periods import six_months_before
 from analytics.recurring.added import AddedPayment, id_of
 from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, Decision, by_stream
-from analytics.recurring.directions import OUTGOING
+from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import Charge, history, period_before
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
@@ -23,14 +23,14 @@ from handlers.http.steps.parameters import Unreadable, read_date
 from handlers.names import Json
 from handlers.operations.selection import owner_of, selected_accounts
 from handlers.services import Services
-from handlers.sync.detection import is_current, recurring_of
+from handlers.sync.detection import goes_on, is_current, recurring_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction
 from storage.recurring import added, decisions
 
 NOT_FOUND = "Subscription not found"
-CURRENT, ALL = "current", "all"
+CURRENT, ONGOING, ALL = "current", "ongoing", "all"
 
 
 def list_subscription_details(
@@ -57,11 +57,13 @@ def list_subscription_details(
             found = found.filter(direction=direction or OUTGOING)
         if wanted == CURRENT:
             found = found.filter(is_current(today))
+        elif wanted == ONGOING:
+            found = found.filter(goes_on())
         elif wanted != ALL:
             found = found.filter(pl.col("confirmation") != DISMISSED)
         charges = charges_of(session, user_id, found)
     details = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
-    if wanted not in (CURRENT, ALL):
+    if wanted not in (CURRENT, ONGOING, ALL):
         details = [each for each in details if each["status"] == wanted]
     if status is None and direction is None:
         details = [{key: value for key, value in each.items() if key not in json_shapes.STANDING} for each in details]
@@ -99,6 +101,8 @@ def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> 
         frequency=row["frequency"],
         currency=row["currency"],
         today=today,
+        incoming=row["direction"] == INCOMING,
+        asked=row["asked"],
         first_due=None if paid else row["next_expected"],
     )
     window = six_months_before(today)

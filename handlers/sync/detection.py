@@ -4,6 +4,7 @@ there."""
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from functools import partial
 
 import polars as pl
 
@@ -14,12 +15,12 @@ from analytics.recurring.confirmations import DISMISSED, with_confirmations
 from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.detection import detect_both
 from analytics.recurring.directions import OUTGOING, of_user, with_direction
-from analytics.recurring.report import is_over, window_start
+from analytics.recurring.report import is_listed, over_on
 from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
 from storage.accounts import SelectedAccounts
 from storage.database import Conflict, Database, Session, Transaction
-from storage.recurring import added, decisions, looks
+from storage.recurring import added, decisions, known_until
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
@@ -29,26 +30,30 @@ USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 
 def subscriptions_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
-    `recurring_of` that were detected, are outgoing, still go on, and are not dismissed."""
+    `recurring_of` that were detected, are outgoing, and are current."""
     recurring = recurring_of(database, user_id, selected, today=today)
     return recurring.filter(is_current(today), pl.col("added_to").is_null(), direction=OUTGOING)[[*SUBSCRIPTIONS]]
 
 
 def is_current(today: date) -> pl.Expr:
-    """Whether a stream of `recurring_of` is neither over nor dismissed, and was charged in the last six months or added
-    by a person."""
-    is_recent = pl.col("last_charged") >= window_start(pl.lit(today))
-    is_open = is_recent | pl.col("added_to").is_not_null()
-    return is_open & ~pl.col("is_over") & (pl.col("confirmation") != DISMISSED)
+    """Whether a stream of `recurring_of` goes on, and was charged in the last six months and in two periods before
+    `today`, or added by a person."""
+    return goes_on() & (is_listed(pl.lit(today)) | pl.col("added_to").is_not_null())
+
+
+def goes_on() -> pl.Expr:
+    """Whether a stream of `recurring_of` is neither over nor dismissed, so that it is looked ahead to."""
+    return ~pl.col("is_over") & (pl.col("confirmation") != DISMISSED)
 
 
 def recurring_of(
     database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
     """Every stream (recurring payment) of these accounts, incoming and outgoing, ended or not, as SUBSCRIPTIONS with
-    `direction`, `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. The result always
-    belongs to the present data and day; what had to be detected for that is stored. Reads in `session` if one is given,
-    so that a caller who reads the charges there too sees one state of the data."""
+    `direction`, `asked`, `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. `asked`
+    is the day until which the bookings of its account are known, and a stream that is not over on that day is not. The
+    result always belongs to the present data and day; what had to be detected for that is stored. Reads in `session` if
+    one is given, so that a caller who reads the charges there too sees one state of the data."""
     reading = session or database
     found = with_direction(_streams(database, user_id, selected, today=today, session=session))
     found = with_confirmations(found, decisions.of_user(reading, user_id))
@@ -56,7 +61,15 @@ def recurring_of(
     own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
     ids = sorted({each.account_id for each in own})
     rows = transactions.charges(reading, user_id, since=today - EVIDENCE, account_ids=ids) if own else NO_CHARGES
-    return include_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
+    return _with_asked(include_added(found, own, rows, currencies, today), reading, user_id, selected, today)
+
+
+def _with_asked(
+    streams: pl.DataFrame, session: Session, user_id: str, selected: SelectedAccounts, today: date
+) -> pl.DataFrame:
+    known = known_until.of_accounts(session, user_id, selected.accounts, today=today)
+    asked = pl.col("account_id").replace_strict(known, default=today, return_dtype=pl.Date)
+    return streams.with_columns(asked=asked).with_columns(is_over=over_on() <= pl.col("asked"))
 
 
 def _streams(
@@ -84,8 +97,7 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
     stored, and record the events about what is new."""
     _detect(database, user_ids, today=today)
     for user_id in user_ids:
-        if not looks.is_present(database, user_id, today=today):
-            _tell_news(database, user_id, today=today)
+        database.atomically(partial(_tell_news, database=database, user_id=user_id, today=today))
 
 
 def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None:
@@ -103,16 +115,11 @@ def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None
         _keep(database, user_id, kept_as, version, today, of_user(found, user_id))
 
 
-def _tell_news(database: Database, user_id: str, *, today: date) -> None:
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
-        everything = accounts.everything(session, user_id)
-        found = recurring_of(database, user_id, everything, today=today, session=session)
-        version = detections.present_version(session, user_id)
-        found = found.filter(pl.col("added_to").is_null())
-        recurring_news.record_news(session, user_id, found, data_version=version, today=today)
-
-    database.atomically(work)
+def _tell_news(session: Transaction, *, database: Database, user_id: str, today: date) -> None:
+    session.hold(user_id)
+    everything = accounts.everything(session, user_id)
+    found = recurring_of(database, user_id, everything, today=today, session=session)
+    recurring_news.record_news(session, user_id, found.filter(pl.col("added_to").is_null()), today=today)
 
 
 def detect_for_new_day(

@@ -9,7 +9,6 @@ from time import time as unix_time
 
 from connectors.connector import Connector, HasNews
 from handlers.clock import Clock
-from handlers.sync.detection import detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.plan import last_moment, next_moments
 from handlers.sync.retries import pause_after
@@ -20,7 +19,6 @@ from storage.boundary import contain
 from storage.connections import Due, StoredConnection
 from storage.database import Store, StoreUnavailable
 from storage.events import consent_notices
-from storage.recurring import looks
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
 READERS_FIRST = timedelta(seconds=5)  # a job due for so long has no reader, so the scheduler advances it
@@ -81,8 +79,7 @@ class Scheduler:
 
     def round(self) -> None:
         """Advance due jobs that nobody reads; and when each is due, begin a new day, look for news at local sources,
-        keep the plan, mark consents that have run out and note those that soon will, record events on payments, sort
-        the store."""
+        keep the plan, mark consents that have run out and note those that soon will, sort the store."""
         now = self._clock.now()
         for job in jobs.find_unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
@@ -106,16 +103,8 @@ class Scheduler:
             self._consents_ended_at = now
             connections.expire_consents(self._everybody, now=now)
             consent_notices.record(self._everybody, now=now)
-            self._look_at_payments(today)
         self._sorting.advance(now)
         self.last_round_at = unix_time()
-
-    def _look_at_payments(self, today: date) -> None:
-        """Record events on recurring payments that are missed or over today, for the next users who have some; others
-        follow a minute later."""
-        for user_id in looks.users_to_check(self._everybody, today):
-            with self._isolate_errors(user_id):
-                detect_for_new_day(self._store.of(user_id), [user_id], today=today, is_over=self._engine.stopped.is_set)
 
     def _keep_plan(self, now: datetime) -> None:
         """Look at the next few of the connections that are due; further ones follow in the next round. Each of several

@@ -20,6 +20,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from analytics.frames import CHARGES  # noqa: E402 - after the line above
 from analytics.recurring.detection import detect  # noqa: E402
+from analytics.recurring.frequencies import SAID_AS  # noqa: E402
 
 FIELDS = {
     "userId": "user_id",
@@ -74,7 +75,7 @@ def answers(found: pl.DataFrame, user_ids: list[str]) -> dict[str, list[dict[str
                 "merchantName": row["merchant_name"],
                 "amount": float(row["amount"]),
                 "currency": row["currency"],
-                "frequency": row["frequency"],
+                "frequency": SAID_AS[row["frequency"]],
                 "lastCharged": row["last_charged"].isoformat(),
                 "occurrences": row["occurrences"],
             }

@@ -16,8 +16,9 @@ from auth.scopes import SCOPES
 from handlers.commands import demo
 from handlers.server import application
 from handlers.services import Services, open_services
-from storage import connections, users
+from storage import accounts, connections, users
 from storage.connections import StoredConnection
+from storage.database import Transaction
 from storage.importing import ingest
 from storage.importing.batches import read_batch
 from storage.users import User
@@ -102,16 +103,15 @@ class Holder:
         flat: list[Record] = [account, *records, *([statement] if statement else [])]
         batch = read_batch(Batch(id=f"batch{number}", records=iter(flat)), today=self.service.services.clock.today())
         database = self.service.services.everybody
-        database.atomically(
-            lambda session: ingest.store(
-                session,
-                user=self.user,
-                connection=self.connection,
-                job_id=f"job{number}",
-                batch=batch,
-                now=self.service.services.clock.now(),
+        now = self.service.services.clock.now()
+
+        def store(session: Transaction) -> None:
+            ingest.store(
+                session, user=self.user, connection=self.connection, job_id=f"job{number}", batch=batch, now=now
             )
-        )
+            accounts.mark_synced(session, user_id=self.user.id, connection_id=self.connection.id, now=now)
+
+        database.atomically(store)
 
     def account_ids(self) -> list[str]:
         """Ids of the accounts, in the order in which they came."""

@@ -269,7 +269,9 @@ def test_a_subscription_is_told_from_its_charges(holder: Holder) -> None:
     (whole,) = holder.get("/subscriptions/details", status="current")["subscriptions"]
     assert whole == holder.get(f"/subscriptions/{told['id']}")
     assert told == {key: whole[key] for key in told}
-    assert told["cadence"] == {"every": 1, "unit": "month", "weekday": None, "dayOfMonth": 5, "month": None}
+    nowhere_else = {"weekday": None, "secondDayOfMonth": None, "month": None}
+    assert told["cadence"] == {"every": 1, "unit": "month", "dayOfMonth": 5, **nowhere_else}
+    assert told["intervalMonths"] == 1
     assert [charge["bookingDate"][:7] for charge in told["charges"]] == [
         *("2026-01", "2026-02", "2026-03", "2026-04", "2026-05", "2026-06", "2026-07", "2026-09", "2026-10", "2026-11")
     ]

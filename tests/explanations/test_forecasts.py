@@ -4,8 +4,10 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, TransactionRecord
+from handlers.calendar.endpoint import due_payments
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_what_the_page_shows import CASH, GIRO, booked, statement
@@ -196,3 +198,93 @@ def test_a_grant_of_figures_only_is_told_the_ends_of_months_and_no_names(granted
         assert {event["date"] for event in series["events"]} <= {day["date"] for day in series["days"]}
     one_less = body_of(client, "/forecast", days=99)  # the difference would be what is due on the last day
     assert (answer["until"], one_less) == (series["days"][-1]["date"], answer)
+
+
+@pytest.mark.requirement("forecast.events")
+def test_what_is_paid_once_a_year_is_ahead_all_year_round(holder: Holder) -> None:
+    fee = [
+        booked(f"{year}-05-04", "-600.00", counterpart_name="Versicherung", purpose="Beitrag") for year in (2025, 2026)
+    ]
+    holder.bring(GIRO, [*ledger(), *fee], statement("2026-11-20", "1000.00"))
+    (account,) = holder.get("/forecast", days=180)["accounts"]
+    (id_,) = (
+        each["id"]
+        for each in holder.get("/subscriptions/details", status="ongoing")["subscriptions"]
+        if each["merchantName"] == "Versicherung"
+    )
+    assert [
+        (each["date"], each["amount"], each["subscriptionId"]) for each in account["events"] if each["amount"] == -600
+    ] == [("2027-05-04", -600.0, id_)]
+    due = due_payments(holder.service.services, holder.user.id, date(2026, 11, 20))
+    assert [(each.id, each.day) for each in due if each.id == id_] == [(id_, date(2027, 5, 4))]
+    for path in ("/subscriptions", "/subscriptions/details"):
+        assert "Versicherung" not in {each["merchantName"] for each in holder.get(path)["subscriptions"]}
+
+
+@pytest.mark.requirement("forecast.form")
+def test_a_day_is_forecast_alike_however_many_are_asked_for(holder: Holder) -> None:
+    holder.bring(GIRO, ledger(), statement("2026-11-20", "1000.00"))
+    told = [holder.get("/forecast", days=days)["accounts"][0]["days"] for days in (25, 30, 90, 180)]
+    assert [days[24] for days in told] == [told[0][24]] * 4
+    assert told[0][24]["date"] == "2026-12-15"
+
+
+@pytest.mark.requirement("forecast.events")
+def test_what_is_pending_is_certain_and_takes_the_place_of_what_was_expected(holder: Holder) -> None:
+    pending = [
+        booked("2026-11-20", "-800.00", counterpart_name="Hausverwaltung", purpose="Miete", status="pending"),
+        booked("2026-11-19", "-35.50", counterpart_name="Markt", purpose="Kauf", status="pending"),
+    ]
+    booked_ones = [each for each in ledger() if each.booking_date < date(2026, 11, 1) or each.amount != -800]
+    late = [
+        replace(each, booking_date=each.booking_date + timedelta(days=18)) if each.amount == -800 else each
+        for each in booked_ones
+    ]
+    holder.bring(GIRO, [*late, *pending], statement("2026-11-20", "1000.00"))
+    (account,) = holder.get("/forecast", days=30)["accounts"]
+    assert account["balance"] == 1000.0
+    assert [(each["date"], each["amount"], each["name"]) for each in account["events"] if each["isPending"]] == [
+        ("2026-11-21", -800.0, "Hausverwaltung"),
+        ("2026-11-21", -35.5, "Markt"),
+    ]
+    (rent,) = [each for each in account["events"] if each["name"] == "Hausverwaltung" and not each["isPending"]]
+    assert rent["date"] >= "2026-12-18", "the pending one is that of November"
+    assert account["nextPay"]["due"] == 1035.5  # rent and purchase, and the savings plan
+    check_sums(holder.get("/forecast", days=30), date(2026, 11, 20))
+
+
+@pytest.mark.requirement("forecast.events")
+def test_what_was_due_while_nobody_asked_the_bank_is_expected_tomorrow_and_not_overdue(holder: Holder) -> None:
+    holder.bring(GIRO, ledger(), statement("2026-11-20", "1000.00"))
+    clock = holder.service.services.clock
+    clock.offset += timedelta(days=25)
+    try:
+        client = holder.service.client(holder.user.id)
+        (account,) = body_of(client, "/forecast", days=30)["accounts"]
+        listed = body_of(client, "/subscriptions/details", status="all")["subscriptions"]
+    finally:
+        clock.offset -= timedelta(days=25)
+    (rent,) = [each for each in listed if each["amount"] == 800]
+    assert [(each["date"], each["amount"], each["isOverdue"]) for each in account["events"][:3]] == [
+        ("2026-12-16", -800.0, False),
+        ("2026-12-16", -200.0, False),
+        ("2026-12-16", 2000.0, False),
+    ]
+    assert (rent["status"], rent["overdueSince"], rent["missedCharges"]) == ("active", None, [])
+    assert rent["comingCharges"] == ["2027-01-01T00:00:00.000Z"]
+
+
+@pytest.mark.requirement("forecast.events")
+def test_pay_is_expected_on_a_bank_day(holder: Holder) -> None:
+    days = ("05-29", "06-30", "07-31", "08-31", "09-30", "10-30")
+    pay = [booked(f"2026-{day}", "2000.00", counterpart_name="Feinwerk", purpose="Lohn") for day in days]
+    shopped = [
+        booked(f"2026-{month:02}-{10 + month}", "-70.00", counterpart_name="Markt", purpose="Kauf")
+        for month in range(5, 12)
+    ]
+    holder.bring(GIRO, [*pay, *shopped], statement("2026-11-20", "1000.00"))
+    (account,) = holder.get("/forecast", days=180)["accounts"]
+    assert [each["date"] for each in account["events"] if each["amount"] == 2000] == [
+        *("2026-11-30", "2026-12-31", "2027-01-29", "2027-02-26", "2027-03-31", "2027-04-30")
+    ]
+    assert account["nextPay"]["date"] == "2026-11-30"

@@ -27,6 +27,12 @@ def months(first: int, last: int) -> list[str]:
     return [f"2026-{number:02}" for number in range(first, last + 1)]
 
 
+TWICE_A_MONTH = (  # the 15th and the last day, or the next bank day
+    *("2026-07-15", "2026-07-31", "2026-08-17", "2026-08-31", "2026-09-15", "2026-09-30", "2026-10-15", "2026-11-02"),
+    "2026-11-16",
+)
+
+
 def ledger() -> list[TransactionRecord]:
     """One of each on 20 November 2026: going on, late, missed, over, yearly and not due for months, and pay."""
     return [
@@ -60,12 +66,14 @@ def say(client: TestClient, id_: str, confirmation: str) -> Json:
 def test_each_status_lists_its_own_and_the_list_without_is_as_it_was(holder: Holder) -> None:
     holder.bring(GIRO, ledger())
     found = {
-        status: set(details(holder.client, status=status)) for status in ("current", "active", "paused", "ended", "all")
+        status: set(details(holder.client, status=status))
+        for status in ("current", "ongoing", "active", "paused", "ended", "all")
     }
     assert found == {
         "current": {"Streambox", "Stadtwerk", "Fitnesswelt"},
         "active": {"Streambox", "Stadtwerk", "Automobilclub"},
         "paused": {"Fitnesswelt"},
+        "ongoing": {"Streambox", "Stadtwerk", "Automobilclub", "Fitnesswelt"},
         "ended": {"Zeitung"},
         "all": {"Streambox", "Stadtwerk", "Fitnesswelt", "Zeitung", "Automobilclub"},
     }
@@ -103,6 +111,26 @@ def test_each_tells_what_is_expected_when_and_since_when_it_is_overdue(holder: H
     assert (over["nextExpected"], over["comingCharges"], over["expectedAmount"]) == (None, [], 19.9)
     for each in every.values():
         assert holder.get(f"/subscriptions/{each['id']}") == each
+
+
+@pytest.mark.requirement("decision 155")
+def test_a_rhythm_without_a_word_is_called_by_the_nearest_and_told_in_months(holder: Holder) -> None:
+    twice = [booked(day, "-45.00", counterpart_name="Kita", purpose="Essen") for day in TWICE_A_MONTH]
+    two_months = paid("Wasserwerk", "-58.10", 12, *months(1, 11)[::2])
+    half_years = paid("Versicherung", "-318.20", 4, "2025-05", "2025-11", "2026-05", "2026-11")
+    holder.bring(GIRO, [*ledger(), *twice, *two_months, *half_years])
+    told = {
+        name: (each["frequency"], each["intervalMonths"], each["yearlyCost"])
+        for name, each in details(holder.client).items()
+    }
+    assert told["Kita"] == ("biweekly", 0.5, 1080.0)
+    assert told["Wasserwerk"] == ("quarterly", 2, 348.6)
+    assert told["Versicherung"] == ("yearly", 6, 636.4)
+    assert told["Streambox"] == ("monthly", 1, 155.88)
+    cadence = details(holder.client)["Kita"]["cadence"]
+    assert (cadence["dayOfMonth"], cadence["secondDayOfMonth"]) == (15, 31)
+    listed = {each["merchantName"]: each["frequency"] for each in holder.get("/subscriptions")["subscriptions"]}
+    assert (listed["Kita"], listed["Wasserwerk"], listed["Versicherung"]) == ("biweekly", "quarterly", "yearly")
 
 
 @pytest.mark.requirement("recurring.direction")

@@ -232,6 +232,7 @@ def test_an_event_is_for_who_has_its_scope(life: Life) -> None:
         "subscription.price_changed",
         "subscription.missed",
         "subscription.ended",
+        "subscription.retracted",
     ]
     assert all(receives(caller(life), each) for each in NEEDS)
 

@@ -198,14 +198,16 @@ def purposes(told: Json) -> list[str]:
 
 
 def expected_until(ledger: Ledger, last: date) -> dict[tuple[str, str], Decimal]:
-    """What recurs and is due until a day, with what it was last; the bank's fee of each month is no subscription."""
+    """What recurs and is due until a day, with what it was last, and what is pending; the bank's fee of each month is
+    no subscription."""
     expected = {
         (day, name): spent(ledger.rows(of=name)[:1])
         for name, days in ledger.coming.items()
         for day in days
         if day <= last.isoformat()
     }
-    return {**expected, ("2026-11-30", "Entgelt Girokonto"): spent(ledger.rows(type_="fee")[:1])}
+    pending = {("2026-11-21", cast(str, row["merchant_name"])): -amount_of(row) for row in ledger.pending}
+    return {**expected, **pending, ("2026-11-30", "Entgelt Girokonto"): spent(ledger.rows(type_="fee")[:1])}
 
 
 def both_years(ledger: Ledger) -> tuple[dict[str | None, Decimal], dict[str | None, Decimal]]:
@@ -494,7 +496,7 @@ def ledger(demo_service: Service) -> Ledger:
     database = demo_service.services.everybody
     user_id = users.get_by_name(database, "demo").id
     owned = accounts.of_user(database, user_id)
-    every = {"accountIds": ",".join(account.id for account in owned)}
+    every = {"accountIds": ",".join(account.id for account in owned), "status": "ongoing"}
     details = demo_service.named("demo").get("/subscriptions/details", params=every).json()["subscriptions"]
     booked, pending = (
         searched(database, user_id, Selection(), pending=is_pending).to_dicts() for is_pending in (False, True)

@@ -197,9 +197,8 @@ def test_cash_flow_and_recurring_payments_are_those_of_the_data_interface(demo_u
     assert found["cashflow"] == body_of(demo_user.rest, "/cashflow", accountIds=ids, months=9)["cashflow"]
     assert found["currency"] == "EUR"
     streams = demo_user.answer("list_recurring_payments")["subscriptions"]
-    for mine, theirs in zip(
-        streams, body_of(demo_user.rest, "/subscriptions/details", accountIds=ids)["subscriptions"], strict=True
-    ):
+    ongoing = body_of(demo_user.rest, "/subscriptions/details", accountIds=ids, status="ongoing")["subscriptions"]
+    for mine, theirs in zip(streams, ongoing, strict=True):
         for name in ("id", "amount", "currency", "frequency", "yearlyCost"):
             assert mine[name] == theirs[name]
         assert mine["nextExpected"] == day(theirs["nextExpected"])

@@ -22,6 +22,7 @@ def streams(*rows: tuple[str, str]) -> pl.DataFrame:
         "occurrences": 3,
         "confidence": 1.0,
         "next_expected": date(2026, 12, 2),
+        "account_id": "a",
     }
     made = [{**common, "id": id_, "charge_ids": charges.split()} for id_, charges in rows]
     return pl.DataFrame([{name: row[name] for name in SUBSCRIPTIONS} for row in made], schema=SUBSCRIPTIONS)

@@ -69,11 +69,10 @@ def test_the_tolerances_of_the_page_are_those_of_the_lattices() -> None:
     cells = re.findall(r"\| ([\w ,]+?) \| ([\d.]+) (?=\|)", section("The calendar test"))
     named = {name: float(days) for names, days in cells for name in names.split(", ")}
     units = {"days": "days", "business": "business days"}
-    said = {"month": 1.0, "quarter": 3.0, "year": 12.0}
     assert named == {
-        (row["lattice"] if row["lattice"] in said else f"{row['period']:.0f} {units[row['axis']]}"): row[
-            "tolerance_days"
-        ]
+        (
+            row["lattice"].replace("_", " ") if row["axis"] == "months" else f"{row['period']:.0f} {units[row['axis']]}"
+        ): (row["tolerance_days"])
         for row in rhythm.LATTICES.iter_rows(named=True)
     }
 
@@ -96,13 +95,23 @@ def test_the_thresholds_of_the_page_are_those_of_the_rules() -> None:
     assert f"| {weekly.charges} and {biweekly.charges}; one less if never a day off |" in evidence
     assert {rule.charges - rule.charges_exact for rule in (weekly, biweekly)} == {1}
     assert f"| quarterly | 2 | {quarterly.charges} |" in evidence
+    assert f"| every six months | 2, all of the mandate | {rules.RULES['half_yearly'].charges} |" in evidence
+    for said, name, filled in (
+        ("twice a month", "twice_monthly", f"{rules.TWICE_MONTHLY_FILLED}, of one price"),
+        ("every two months", "two_monthly", f"{rules.TWO_MONTHLY_FILLED}"),
+    ):
+        rule = rules.RULES[name]
+        assert f"| {said} | {filled} | {rule.charges}; {rule.charges_exact} if never a day off |" in evidence
     step, worst = 100 * rules.YEARLY_STEP_MAX, rules.YEARLY_WORST_DAYS
     assert f"| yearly | 2 | {yearly.charges} within {step:.0f} % and {worst:.0f} days, nothing else" in evidence
 
 
 @pytest.mark.requirement("subscriptions.document")
-def test_how_late_a_charge_may_be_is_said_alike_and_as_the_rules_have_it() -> None:
-    days = [f"{days} ({each})" for each, days in frequencies.GRACE_DAYS.items()]
-    said = f"{', '.join(days[:-1])} or {days[-1]}"
-    for name in ("recurring.md", "analytics.md"):
-        assert said in " ".join((DOCS / name).read_text(encoding="utf-8").split()), name
+def test_how_late_a_charge_may_be_is_said_as_the_rules_have_it() -> None:
+    words = {"twice_monthly": "twice a month", "two_monthly": "every two months", "half_yearly": "every six months"}
+    named: dict[int, list[str]] = {}
+    for each, days in frequencies.GRACE_DAYS.items():
+        named.setdefault(days, []).append(words.get(each, each))
+    *most, last = [f"{days} ({', '.join(names)})" for days, names in named.items()]
+    page = " ".join((DOCS / "analytics.md").read_text(encoding="utf-8").split())
+    assert f"{', '.join(most)} or {last} days late" in page

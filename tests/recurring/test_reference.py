@@ -235,7 +235,16 @@ def test_the_report_agrees_with_plain_loops_to_the_last_digit(streams: list[dict
                     "score": 1.0,
                 }
             )
-    text = ("counterpart_name", "counterpart_iban", "creditor_id", "purpose", "contract_key", "payee", "merchant_name")
+    text = (
+        "account_id",
+        "counterpart_name",
+        "counterpart_iban",
+        "creditor_id",
+        "purpose",
+        "contract_key",
+        "payee",
+        "merchant_name",
+    )
     row_schema: dict[str, pl.DataType] = {
         "row": pl.UInt32(),
         "today": pl.Date(),

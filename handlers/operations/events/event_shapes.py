@@ -59,6 +59,7 @@ NEEDS: Mapping[str, str] = {
     news.PRICE_CHANGED: READ_CASHFLOW,
     news.MISSED: READ_CASHFLOW,
     news.ENDED: READ_CASHFLOW,
+    news.RETRACTED: READ_CASHFLOW,
 }
 """By type of event: the scope that its listener must have."""
 
@@ -78,8 +79,8 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
     if event.type == "balance.low":
         return {"accountId": event.subject} if caller.covers(event.subject) else None
     if NEEDS[event.type] == READ_CASHFLOW:
-        expected = {name: value for name, value in event.data.items() if name != "accountId"}
-        return {"subscriptionId": event.subject, **expected} if caller.covers(event.data["accountId"]) else None
+        further = {name: value for name, value in event.data.items() if name != "accountId"}
+        return {"subscriptionId": event.subject, **further} if caller.covers(event.data["accountId"]) else None
     covered = caller.coverage is None or any(
         caller.covers(each) for each in connections.account_ids(session, caller.user_id, event.subject)
     )

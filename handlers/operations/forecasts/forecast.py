@@ -21,7 +21,7 @@ from handlers.json_shapes import money
 from handlers.names import Json
 from handlers.operations.selection import selected_or_all
 from handlers.services import Services
-from handlers.sync.detection import is_current, recurring_of
+from handlers.sync.detection import goes_on, recurring_of
 from handlers.sync.forecasts.basis import Basis, basis_of
 from handlers.sync.forecasts.series import Series
 from storage import accounts
@@ -42,14 +42,15 @@ def get_forecast(
         selected = selected_or_all(everything.accounts, account_ids, caller)
         found = basis_of(database, user_id, selected, today=today, session=session)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-    dismissed = ids_by_charge(recurring.filter(confirmation=DISMISSED))
+    dismissed = list(ids_by_charge(recurring.filter(confirmation=DISMISSED)))
     streams = streams_of(
-        found.flows.filter(~pl.col("charge_ids").list.last().is_in(list(dismissed))),
+        found.flows.filter(~pl.col("charge_ids").list.eval(pl.element().is_in(dismissed)).list.any()),
         _charges(found.rows),
         ids_by_charge(recurring),
+        asked=found.asked,
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
-    _add(streams, recurring.filter(is_current(today)), found, today)
+    _add(streams, recurring.filter(goes_on()), found, today)
     series = {each.key: each for each in [*found.of_accounts, *found.of_currencies.values()]}  # one may be both
     shapes = {key: _shape(each, streams, days=days, of_months=caller.figures_only) for key, each in series.items()}
     ids = {
@@ -86,6 +87,7 @@ def _add(
             # A charge of zero, because nothing was booked yet
             or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],
             first_due=None if row["charge_ids"] else row["next_expected"],
+            asked=row["asked"],
         )
         of_currency = found.of_currencies[by_key[row["added_to"]].ledger.currency]
         for key in {row["added_to"], of_currency.key}:
@@ -143,6 +145,7 @@ def _event(value: Event, currency: str) -> Json:
         "name": value.name,
         "subscriptionId": value.id,
         "isOverdue": value.is_overdue,
+        "isPending": value.is_pending,
     }
 
 

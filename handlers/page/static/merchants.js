@@ -17,7 +17,7 @@ export default function Merchants({ person, parameters }) {
 function Merchant({ name, person }) {
   const asked = { accountIds: person.ids, merchant: name };
   const totals = useRead("/transactions/totals", { ...asked, groupBy: "month", limit: 1000 });
-  const payments = useRead("/subscriptions/details", { accountIds: person.ids }).data?.subscriptions ?? [];
+  const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "ongoing" }).data?.subscriptions ?? [];
   const { first, last } = totals.data ?? {};
   const list = address("/transactions", { merchant: name });
   return html`<${Place} title=${name} text=${first && t("from_to", { first: day(first), last: day(last) })} actions=${html`<a class="button" href=${list}>${t("all_transactions")}</a>`}>

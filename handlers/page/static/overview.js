@@ -170,7 +170,7 @@ function Latest({ person }) {
 }
 
 function ComingUp({ person }) {
-  const payments = useRead("/subscriptions/details", { accountIds: person.ids });
+  const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "ongoing" });
   return html`<${Card} title=${t("coming_up")} aside=${html`<${MoreLink} to=${address("/recurring")}>${t("all")}<//>`}>
     <${Loaded} of=${payments}>
       ${({ subscriptions }) => {

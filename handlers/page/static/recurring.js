@@ -9,6 +9,8 @@ import { html, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
 
 const FREQUENCIES = ["weekly", "biweekly", "monthly", "quarterly", "yearly"];
+const BETWEEN = { 0.5: "twice_monthly", 2: "two_monthly", 6: "half_yearly" }; // months; no frequency says these
+const rhythm = ({ frequency, intervalMonths }) => named(BETWEEN[intervalMonths] ?? frequency);
 
 export default function Recurring({ person, parameters }) {
   const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "all", direction: "all" });
@@ -88,10 +90,10 @@ const Tile = ({ name, note, children }) => html`<section class="card tile-card">
 </section>`;
 
 function PaymentRow({ payment, today }) {
-  const { nextExpected, lastCharged, status, overdueSince, confirmation, frequency } = payment;
+  const { nextExpected, lastCharged, status, overdueSince, confirmation } = payment;
   const date = nextExpected ?? lastCharged;
   const state = status !== "active" ? status : overdueSince && "is_overdue";
-  const about = html`${named(frequency)}${confirmation === "confirmed" && ` · ${t("confirmed")}`} ${state && html`<span class="pill ${state === "ended" ? "" : "up"}">${t(state)}</span>`}`;
+  const about = html`${rhythm(payment)}${confirmation === "confirmed" && ` · ${t("confirmed")}`} ${state && html`<span class="pill ${state === "ended" ? "" : "up"}">${t(state)}</span>`}`;
   return html`<a class="payment" href=${address("/recurring", { id: payment.id })}>
     <span class="initial" aria-hidden="true">${[...payment.merchantName][0]?.toUpperCase()}</span>
     <${Titled} title=${payment.merchantName} about=${about} />
@@ -115,7 +117,7 @@ function Payment({ payment, person }) {
   if (!payment) return html`<${Dialog} title=${t("recurring")} onClose=${close}><${State} icon="warn" title=${t("sub_unknown")} /><//>`;
   const { today } = person.profile;
   return html`<${Dialog} title=${payment.merchantName} onClose=${close}>
-    <p class="figure medium"><${Money} amount=${payment.amount} currency=${payment.currency} /> <span class="soft small">${named(payment.frequency)}</span></p>
+    <p class="figure medium"><${Money} amount=${payment.amount} currency=${payment.currency} /> <span class="soft small">${rhythm(payment)}</span></p>
     <${Facts} facts=${[
       ["next", payment.nextExpected && `${day(payment.nextExpected)} (${dueIn(daysBetween(today, payment.nextExpected))})`],
       [payment.direction === "outgoing" ? "per_year" : "a_year", html`<${Money} amount=${payment.yearlyCost} currency=${payment.currency} />`],

@@ -7,15 +7,18 @@ from decimal import Decimal
 import polars as pl
 from msgspec import Struct
 
-from analytics.forecasting.ledgers import AccountLedger, DayMoved, Reason, joint_ledger
+from analytics.forecasting.ledgers import AccountLedger, DayMoved, Pending, Reason, joint_ledger
 from analytics.frames import CHARGES
 from storage.accounts import StoredAccount
 from storage.database import Row
 
+IS_DOUBTFUL = pl.col("is_potential_duplicate").fill_null(False)  # may be there twice
+
 
 class Series(Struct, frozen=True, kw_only=True):
     """One account, or all accounts in one currency together, by whose id or code it is called (`key`). `rows` (CHARGES)
-    are its bookings, in a currency's series without the transfers between its accounts."""
+    are its bookings and, dated today at the latest, those that are pending or booked for a coming day; in a currency's
+    series without the transfers between its accounts."""
 
     key: str
     ledger: AccountLedger
@@ -24,10 +27,12 @@ class Series(Struct, frozen=True, kw_only=True):
 
 
 def series_of(
-    owned: Iterable[StoredAccount], rows: pl.DataFrame, histories: Iterable[Row], today: date
+    owned: Iterable[StoredAccount], rows: pl.DataFrame, waiting: pl.DataFrame, histories: Iterable[Row], today: date
 ) -> tuple[list[Series], list[tuple[str, Reason]]]:
-    """A series for each account that can be forecast, from its bookings until today in its own currency; and the ids of
-    the other accounts, each with the reason."""
+    """A series for each account that can be forecast, from its bookings in its own currency and its pending ones
+    (`waiting`); and the ids of the other accounts, each with the reason."""
+    ahead = pl.concat([rows.filter(pl.col("booking_date") > today), waiting]).filter(~IS_DOUBTFUL)
+    certain = ahead.partition_by("account_id", "currency", as_dict=True)
     whole = {(row["account_id"], row["currency"]): row for row in histories}
     by_account = rows.filter(pl.col("booking_date") <= today).partition_by("account_id", "currency", as_dict=True)
     found: list[Series] = []
@@ -38,6 +43,7 @@ def series_of(
             left_out.append((account.id, "no_balance" if account.balance is None else "short_history"))
             continue
         own = by_account.get((account.id, account.currency), rows.clear())
+        coming = certain.get((account.id, account.currency), rows.clear())
         balance_date = min(account.balance_date or today, today)
         balance = account.balance + sum(own.filter(pl.col("booking_date") > balance_date)["amount"], Decimal(0))
         ledger = AccountLedger(
@@ -48,11 +54,13 @@ def series_of(
             bookings=of_all["bookings"],
             opening=balance - of_all["total"],
             moved=_moved_by_day(own, within=[]),
+            pending=_pending(coming),
         )
         if ledger.reason is not None:
             left_out.append((account.id, ledger.reason))
             continue
-        found.append(Series(key=account.id, ledger=ledger, balance_date=balance_date, rows=own))
+        known = pl.concat([own, coming.with_columns(pl.col("booking_date").clip(upper_bound=today))])
+        found.append(Series(key=account.id, ledger=ledger, balance_date=balance_date, rows=known))
     return found, left_out
 
 
@@ -71,12 +79,22 @@ def by_currency(found: Sequence[Series]) -> dict[str, Series]:
 def _pool(currency: str, members: Sequence[Series]) -> Series:
     ids = [each.key for each in members]
     rows = pl.concat([each.rows for each in members])
+    pending = {one.id: one for each in members for one in each.ledger.pending}
+    moved = _moved_by_day(rows.filter(~pl.col("id").is_in(list(pending))), within=ids)
+    rows = rows.filter(~_is_within(ids))
+    certain = [pending[id_] for id_ in rows["id"] if id_ in pending]
     return Series(
         key=currency,
-        ledger=joint_ledger([each.ledger for each in members], _moved_by_day(rows, within=ids)),
+        ledger=joint_ledger([each.ledger for each in members], moved, certain),
         balance_date=min(each.balance_date for each in members),
-        rows=rows.filter(~_is_within(ids)),
+        rows=rows,
     )
+
+
+def _pending(rows: pl.DataFrame) -> list[Pending]:
+    named = pl.coalesce("merchant_name", "counterpart_name", "purpose", pl.lit(""))
+    ordered = rows.sort("booking_date", "id").select("id", "booking_date", "amount", named)
+    return [Pending(id=id_, day=day, amount=amount, name=name) for id_, day, amount, name in ordered.iter_rows()]
 
 
 def _moved_by_day(rows: pl.DataFrame, *, within: Sequence[str]) -> dict[date, DayMoved]:
