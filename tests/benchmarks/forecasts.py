@@ -77,7 +77,9 @@ def outcome_of(then: AccountLedger, streams: Sequence[Stream], moved: dict[date,
 
 def loss(told: Sequence[float], came: float) -> float:
     """Twice the mean pinball loss of the three quantiles: the absolute error where all three are one."""
-    each = (max(share * (came - value), (share - 1) * (came - value)) for value, share in zip(told, QUANTILES, strict=True))
+    each = (
+        max(share * (came - value), (share - 1) * (came - value)) for value, share in zip(told, QUANTILES, strict=True)
+    )
     return 2 * mean(each)
 
 
