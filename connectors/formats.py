@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record
 from connectors import archive
+from connectors.bank_csv import qif, workbook
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.layouts import OnLayout
 from connectors.bank_csv.profile import Profile
@@ -27,11 +28,13 @@ from connectors.own_formats import jsonl, parquet_reader
 
 
 class Format(Struct, frozen=True):
-    """A kind of statement file: its name in reports, its detection, and its reader."""
+    """A kind of statement file: its name in reports, its detection, and its reader, which is also given the profiles
+    and `on_layout` if it reads tables by layouts."""
 
     name: str
     detect: Callable[[bytes], bool]
-    read: Callable[[BinaryIO], Iterator[Record]]
+    read: Callable[..., Iterator[Record]]
+    has_layouts: bool = False
 
 
 FORMATS = (
@@ -41,7 +44,9 @@ FORMATS = (
     Format("camt", camt.detect, camt.read),
     Format("ofx", ofx.detect, ofx.read),
     Format("mt940", mt940.detect, mt940.read),
-    Format("csv", csv_statements.detect, csv_statements.read),
+    Format("excel", workbook.detect, workbook.read, has_layouts=True),
+    Format("qif", qif.detect, qif.read, has_layouts=True),
+    Format("csv", csv_statements.detect, csv_statements.read, has_layouts=True),
 )
 
 
@@ -59,7 +64,7 @@ def read_statements(
             yield from read_statements(stream, profiles, on_layout)
         return
     identity = f"file:{_digest(source)}"
-    if not archive.detect(_head(source)):
+    if not _is_container(_head(source)):
         yield Batch(id=identity, records=_read(source, profiles, on_layout))
         return
     # A chosen layout applies to the files with its columns; the others are read as usual
@@ -88,7 +93,7 @@ def format_name(source: Path | BinaryIO) -> str | None:
         with source.open("rb") as stream:
             return format_name(stream)
     head = _head(source)
-    if archive.detect(head):
+    if _is_container(head):
         return "zip"
     kind = format_of(head)
     return kind.name if kind else None
@@ -99,19 +104,23 @@ def format_of(head: bytes) -> Format | None:
     return next((kind for kind in FORMATS if kind.detect(head)), None)
 
 
+def _is_container(head: bytes) -> bool:
+    """Whether a file is a ZIP container of statements; a workbook is one, too, but of its own parts."""
+    return archive.detect(head) and not workbook.detect(head)
+
+
 def _read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayout) -> Iterator[Record]:
     head = _head(stream)
     kind = format_of(head)
     if not head.strip(b"\x00\xef\xbb\xbf\xff\xfe \t\r\n"):
         raise UnsupportedFile("the file is empty.")
-    if archive.detect(head):
+    if _is_container(head):
         raise UnsupportedFile("a ZIP container inside a ZIP container is not opened.")
     if kind is None:
-        raise UnsupportedFile("not a bank statement in a known format (camt, MT940, OFX, CSV, or a ZIP of them).")
-    if kind.name == "csv":
-        yield from csv_statements.read(stream, profiles, on_layout)
-    else:
-        yield from kind.read(stream)
+        raise UnsupportedFile(
+            "not a bank statement in a known format (camt, MT940, OFX, QIF, CSV, Excel, or a ZIP of them)."
+        )
+    yield from kind.read(stream, profiles, on_layout) if kind.has_layouts else kind.read(stream)
 
 
 def _digest(stream: BinaryIO) -> str:

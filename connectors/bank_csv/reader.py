@@ -33,12 +33,17 @@ def detect(head: bytes) -> bool:
 
 
 def read(
-    stream: BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
+    stream: BinaryIO,
+    profiles: Sequence[Profile] | None = None,
+    on_layout: OnLayout = lambda _: None,
+    *,
+    is_any_bank: bool = True,
 ) -> Iterator[Record]:
     """The accounts and bookings of a bank's CSV file, or of our own export, in the file's order.
 
-    `profiles` (the user's own) come before the built-in ones. Raises UnsupportedFile when the layout is unknown,
-    MalformedFile naming the line when a row cannot be read, LimitExceeded for oversized lines, fields or files.
+    `profiles` (the user's own) come before the built-in ones, which are left out where no bank has these columns
+    (`is_any_bank`). Raises UnsupportedFile when the layout is unknown, MalformedFile naming the line when a row cannot
+    be read, LimitExceeded for oversized lines, fields or files.
     `on_layout` gets the layout at the end unless it is a shared one, so one that was guessed, chosen or kept by the
     user, also where the file is then refused.
     """
@@ -46,12 +51,13 @@ def read(
     if csv_statement.detect(head):
         yield from csv_statement.read(stream, head=head)
         return
+    every = all_profiles(profiles) if is_any_bank else tuple(profiles or ())
     try:
-        file = recognise(head, all_profiles(profiles), _is_suitable)
+        file = recognise(head, every, _is_suitable)
     except UnknownLayout as unknown:
         on_layout(layout_of(unknown.file, Metadata(), is_signed=False, currency=None))
         raise
-    reading = Reading(file, all_profiles(profiles))
+    reading = Reading(file, every)
     records = reading.records(Lines(stream, head=head, encoding=file.encoding))
     is_known = file.profile.standing == "shared" and file.profile.name != "generic"
     yield from records if is_known else _report(file, reading, records, on_layout)

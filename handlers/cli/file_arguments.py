@@ -33,7 +33,7 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 )
 @data_option
 def import_(files: tuple[Path, ...], user: str | None, explain: bool, data_dir: Path | None, **given: Any) -> None:
-    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them. `-` is standard input.
+    """Import statement files: camt, MT940, OFX, QIF, bank CSV, Excel, or a ZIP of them. `-` is standard input.
 
     What `bankdata export` wrote comes back in every format.
     """

@@ -19,6 +19,8 @@ FORMAT_NAMES = {
     "mt940": "MT940",
     "ofx": "OFX",
     "csv": "CSV",
+    "excel": "Excel or OpenDocument",
+    "qif": "QIF",
     "zip": "ZIP container",
     "jsonl": "JSON lines of bankdata export",
     "parquet": "Parquet of bankdata export",

@@ -43,7 +43,9 @@ def refusals() -> Iterator[Refusal]:
 def _any_format() -> Iterator[Refusal]:
     yield Refusal("the file is empty.", "\n", CSV)
     yield Refusal(
-        "not a bank statement in a known format (camt, MT940, OFX, CSV, or a ZIP of them).", "Date;Amount", CSV
+        "not a bank statement in a known format (camt, MT940, OFX, QIF, CSV, Excel, or a ZIP of them).",
+        "Date;Amount",
+        CSV,
     )
     size = len(CSV)
     yield Refusal("the file is larger than allowed.", CSV + "\n", CSV, ("connectors.formats.FILE_BYTES_MAX", size))

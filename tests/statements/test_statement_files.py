@@ -47,6 +47,8 @@ def test_formats_are_told_by_content(message: Text, entry: Text, block: Text) ->
         "jsonl": '{"id":"txn_1"}\n',
         "parquet": "PAR1",
         "beancount": "1970-01-01 open Equity:Opening-Balances\n",
+        "qif": "!Type:Bank\n",
+        "excel": "PK\x03\x04" + "\0" * 26 + "[Content_Types].xml",
     }
     for name, content in samples.items():
         found = format_of(content.encode())
