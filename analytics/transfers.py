@@ -158,6 +158,8 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
         if out.is_empty() or into.is_empty():
             break
         speaking_out, speaking_in = out.filter(_speaks(out_keys)), into.filter(_speaks(in_keys))
+        if not is_equal:
+            speaking_out = speaking_out.join(speaking_in, left_on=out_keys, right_on=in_keys, how="semi")
         if speaking_out.is_empty() or speaking_in.is_empty():
             continue
         paired = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days, is_equal=is_equal)

@@ -47,12 +47,10 @@ class Derivation(Struct, frozen=True):
     def of_user(cls, session: Session, user_id: str) -> "Derivation":
         """The derivation with what the store has now."""
         parts = annotations.largest_parts(session, user_id)
-        owned = session.rows("SELECT id, iban, former_ibans, kind FROM accounts WHERE user_id = $1", user_id)
+        owned = accounts.every(session, user_id)
         return cls(
-            own_ibans={
-                iban: row["kind"] for row in owned for iban in accounts.own_ibans(row["iban"], row["former_ibans"])
-            },
-            kinds={row["id"]: row["kind"] for row in owned},
+            own_ibans={iban: each.kind for each in owned for iban in each.ibans},
+            kinds={each.id: each.kind for each in owned},
             rules=rules.of_user(session, user_id),
             corrections=rules.corrections(session, user_id),
             chosen={**annotations.choices(session, user_id), **parts},

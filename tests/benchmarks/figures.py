@@ -28,7 +28,11 @@ from connectors.reference.exchange_rates import bundled_rates
 
 TODAY = date(2026, 3, 31)
 ACCOUNTS = ["checking", "savings", "card"]
-SILENT_LEG = {"type": pl.lit("transfer"), "detailed_category": pl.lit(None, dtype=pl.String)}
+SILENT_LEG = {
+    "type": pl.lit("transfer"),
+    "detailed_category": pl.lit(None, dtype=pl.String),
+    "is_exchange": pl.lit(value=False),
+}
 CATEGORIES = ["GROCERIES", "RENT", "SALARY", "TRANSPORT", "DINING", "SHOPPING", "OTHER", None]
 ROUNDS = 50
 CASHFLOW = "cashflow of 36 months"
@@ -134,7 +138,9 @@ def main() -> None:
         for name, dtype in BALANCES.items()
     )
     own = pl.DataFrame(
-        [(id_, f"IBAN {number}", None) for number, id_ in enumerate(ACCOUNTS)], schema=OWN_ACCOUNTS, orient="row"
+        [(id_, f"IBAN {number}", None, "Bank") for number, id_ in enumerate(ACCOUNTS)],
+        schema=OWN_ACCOUNTS,
+        orient="row",
     )
     for count in (1_000, 10_000, 100_000):
         for currencies in (["EUR"], ["EUR", "USD", "JPY"]):
