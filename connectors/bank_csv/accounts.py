@@ -50,15 +50,20 @@ class Balances(Struct):
             self.upwards += self.last[1] + amount == balance
         self.last = (day, balance, amount)
 
-    def statement(self) -> StatementRecord:
-        """Both ends of the chain, whatever the order of the rows; where it is broken, those of the oldest and the
-        newest row, and only the newest balance where most rows do not go on from each other."""
+    @property
+    def order(self) -> int:
+        """Above 0 if the newest row comes first, below if it comes last, 0 where neither balances nor days tell."""
+        if self.downwards != self.upwards or not self.first or not self.last:
+            return self.downwards - self.upwards
+        return (self.first[0] - self.last[0]).days
+
+    def statement(self, of_file: int) -> StatementRecord:
+        """Both ends of the chain, whatever the order of the rows; where it is broken or a circle, those of the oldest
+        and the newest row (by the order `of_file` if need be), and only the newest balance where most rows do not go on
+        from each other."""
         assert self.first is not None, "there are rows"
         assert self.last is not None, "there are rows"
-        is_newest_first = self.downwards > self.upwards or (
-            self.downwards == self.upwards and self.first[0] > self.last[0]
-        )
-        newest, oldest = (self.first, self.last) if is_newest_first else (self.last, self.first)
+        newest, oldest = (self.first, self.last) if (self.order or of_file) > 0 else (self.last, self.first)
         opening, closing, day = oldest[1] - oldest[2], newest[1], newest[0]
         ends = sorted(self.ends, key=self.ends.__getitem__)
         if [self.ends[each] for each in ends] == [-1, 1] and ends[1] in self.of_last_day:
@@ -93,12 +98,12 @@ class AccountBlock(Struct):
         if booking.balance is not None:
             self.balances.take(record.booking_date, booking.balance, record.amount)
 
-    def statements(self, metadata: Metadata | None) -> Iterator[Record]:
+    def statements(self, metadata: Metadata | None, order: int) -> Iterator[Record]:
         """The statement with opening and closing balance: from lines of the file about them (`metadata`; None where the
-        table has several accounts), else from the balances of its rows since the last call; None where neither states
-        them. Where a line's closing balance contradicts a chain of rows, it is from another time: a statement of its
-        own, if that is later."""
-        said = self.balances.statement() if self.balances.rows else StatementRecord()
+        table has several accounts), else from the balances of its rows since the last call, by the `order` of the file
+        if theirs does not tell; None where neither states them. Where a line's closing balance contradicts a chain of
+        rows, it is from another time: a statement of its own, if that is later."""
+        said = self.balances.statement(order) if self.balances.rows else StatementRecord()
         self.balances = Balances()
         newest = self.newest if self.newest > date.min else None
         closing, day = (metadata.closing, metadata.closing_date or metadata.dated) if metadata else (None, None)

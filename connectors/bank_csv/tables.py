@@ -38,6 +38,7 @@ class Reading:
         self.accounts: dict[str, AccountBlock] = {}
         self.active: AccountBlock | None = None
         self.undated: list[Booking] = []
+        self.days: list[date] = []  # of the first and of the last booking so far
         self.held = self.count = self.tables = 0
         self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of the last one
         for row in file.preamble:
@@ -121,6 +122,7 @@ class Reading:
     def _booking_records(self, booking: Booking) -> Iterator[Record]:
         account = self._account(booking)
         record = booking.record
+        self.days = [*self.days[:1], record.booking_date]
         account.take(booking)
         if account is not self.active:
             if self.active is not None and self.is_interleaved:
@@ -130,7 +132,7 @@ class Reading:
                     yield from self._release()
                 return
             if self.active is not None:
-                yield from self.active.statements(None)
+                yield from self.active.statements(None, self._order())
             self.active = account
             yield account.record
         yield record
@@ -187,16 +189,21 @@ class Reading:
 
     def _release(self) -> Iterator[Record]:
         """End the open account block, and yield the blocks of the accounts whose bookings were held."""
-        metadata = self.metadata if len(self.accounts) == 1 else None
+        metadata, order = self.metadata if len(self.accounts) == 1 else None, self._order()
         if self.active is not None:
-            yield from self.active.statements(metadata)
+            yield from self.active.statements(metadata, order)
         for account in self.accounts.values():
             if account.held:
                 yield account.record
                 yield from account.held
-                yield from account.statements(metadata)
+                yield from account.statements(metadata, order)
                 account.held = []
         self.active, self.held = None, 0
+
+    def _order(self) -> int:
+        """Above 0 if the newest row of the table comes first, below if it comes last, as all accounts together tell."""
+        by_balances = sum(account.balances.order for account in self.accounts.values())
+        return by_balances or sum((self.days[0] - day).days for day in self.days)
 
     def _currency(self) -> str | None:
         """The currency stated above the table or, in a layout that was guessed or is a person's own, by that; else that
