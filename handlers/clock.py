@@ -1,7 +1,15 @@
-"""The one place that reads the clock; everything below receives `now` and `today` as arguments."""
+"""The one place that reads the clock; everything below receives `now` and `today` as arguments.
 
+A machine's clock may be wrong for a while and is then set. So what waits inside this process waits by `steady`; a
+moment in the store that is further ahead than anything waits counts as none; and `handlers.clock_watch` says whether
+the clock is known to be wrong, which keeps this machine from housekeeping and from telling news.
+"""
+
+import time
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
+
+STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the first goes on while the machine sleeps
 
 
 class Clock:
@@ -22,6 +30,11 @@ class Clock:
         """The present instant with UTC as its zone, cut to milliseconds."""
         moment = datetime.now(UTC) + self.offset
         return moment - timedelta(microseconds=moment.microsecond % 1000)
+
+    def steady(self) -> timedelta:
+        """The time since some moment, which passes evenly whenever the machine's clock is set: for waits inside this
+        process."""
+        return timedelta(seconds=time.clock_gettime(STEADY)) + self.offset
 
     def today(self) -> date:
         """Today's calendar day in the configured zone (decision 10)."""

@@ -125,7 +125,7 @@ class Services(Struct):
         result = self.alone(user_id, work, is_dry_run=is_dry_run)
         if not is_dry_run:
             with suppress(UserBusy):  # who holds the user detects them again
-                detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
+                detect_after_import(self.of(user_id), [user_id], today=self.clock_watch.today())
         return result
 
     @property
@@ -278,10 +278,21 @@ def open_services(
         settle_keys = sharing.look_after(keys, for_server=for_server)
         settle_keys()
         sharing.begin()
-        clock_watch = ClockWatch(everybody, clock)
+
+        def forget_impossible_moments() -> None:
+            now = clock.now() - clock_watch.apart()
+            jobs.forget_impossible_pauses(everybody, now=now, cooldown=settings.sync_cooldown_seconds)
+
+        def note_set_clock() -> None:
+            forget_impossible_moments()
+            deliveries.make_due(everybody, now=clock.now())
+
+        clock_watch = ClockWatch(everybody, clock, on_set=note_set_clock)
+        if for_server:
+            clock_watch.look()
         if for_server or not sharing.has_other_processes:
             with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
-                jobs.forget_impossible_pauses(everybody, now=clock.now() - clock_watch.apart())
+                forget_impossible_moments()
     live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
     own_profiles = sharing.own_profiles()
     sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
@@ -291,7 +302,7 @@ def open_services(
     def after_import(user_id: str) -> None:
         """Detect the user's recurring payments again; and if their data are in memory, so that they are likely to ask
         soon, find the flows for their forecast, too."""
-        today, looking = clock.today(), reader.cache.users()
+        today, looking = clock_watch.today(), reader.cache.users()
         detect_after_import(store.of(user_id), [user_id], today=today)
         find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)
 
@@ -321,7 +332,8 @@ def open_services(
         clock_watch.look()
         life.look_again()
         settle_keys()
-        authorization.cleanup.sweep_when_due()
+        if not clock_watch.is_off():
+            authorization.cleanup.sweep_when_due()
 
     services = Services(
         settings=settings,
@@ -336,6 +348,7 @@ def open_services(
             clock,
             on_new_day=begin_day,
             each_minute=each_minute,
+            is_clock_off=clock_watch.is_off,
             plan=settings.schedule,
         ),
         authorization=authorization,

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
+from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, LEASE_MAX, PROGRESS_MAX
 from storage.database import Row, Session, add_row, as_json, names_of, set_values
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
@@ -186,8 +186,8 @@ def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
     taken = session.rows(
         "INSERT INTO job_leases (user_id, job_id, holder, until) VALUES ($1, $2, $3, $4)"
         " ON CONFLICT (user_id, job_id) DO UPDATE SET holder = excluded.holder, until = excluded.until"
-        " WHERE job_leases.until <= $5 RETURNING job_id",
-        *(work.user_id, work.id, holder, now + LEASE, now),
+        " WHERE job_leases.until <= $5 OR job_leases.until > $6 RETURNING job_id",
+        *(work.user_id, work.id, holder, now + LEASE, now, now + LEASE_MAX),
     )
     return bool(taken)
 
@@ -208,8 +208,9 @@ def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime)
     """Whether another holder has the job's lease."""
     return bool(
         session.rows(
-            "SELECT job_id FROM job_leases WHERE user_id = $1 AND job_id = $2 AND holder <> $3 AND until > $4",
-            *(job.user_id, job.id, holder, now),
+            "SELECT job_id FROM job_leases WHERE user_id = $1 AND job_id = $2 AND holder <> $3 AND until > $4"
+            " AND until <= $5",
+            *(job.user_id, job.id, holder, now, now + LEASE_MAX),
         )
     )
 
@@ -239,20 +240,21 @@ def release_all(session: Session) -> None:
     session.execute(f"UPDATE job_leases SET until = {LONG_AGO}")
 
 
-def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
+def forget_impossible_pauses(session: Session, *, now: datetime, cooldown: timedelta) -> None:
     """Undo waits that are too long to be meant, because a clock was ahead: a connection whose minimum interval ends
-    more than a day from `now` may be synced, a schedule to be checked later than that is due, and an unfinished job
-    dated later goes on. `now` is by the clock of the store, so that of several processes one with a wrong clock forgets
-    nothing."""
+    later than `cooldown` from `now` may be synced, a schedule to be checked more than a day later is due, and an
+    unfinished job dated a minute later goes on. `now` is by the clock of the store, so that of several processes one
+    with a wrong clock forgets nothing."""
     latest_possible = now + COOLDOWN_MAX
-    session.execute("UPDATE connections SET next_sync_at = NULL WHERE next_sync_at > $1", latest_possible)
+    longest = now + max(cooldown, FAILED_COOLDOWN) + LEASE
+    session.execute("UPDATE connections SET next_sync_at = NULL WHERE next_sync_at > $1", longest)
     session.execute(
         "UPDATE connections SET due_at = $2, planned_at = least(planned_at, $2) WHERE due_at > $1", latest_possible, now
     )
     session.execute(
         "UPDATE jobs SET next_attempt_at = NULL, asked_at = NULL, created_at = $2, updated_at = $2"
         f" WHERE {UNFINISHED} AND created_at > $1",
-        *(latest_possible, now),
+        *(now + LEASE, now),
     )
 
 

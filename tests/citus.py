@@ -51,6 +51,7 @@ ASK_ALL = {
     "storage.bank_access.connection_attempts.forget",  # as above
     "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away
     "storage.jobs.release_all",  # only where there is one process
+    "storage.webhooks.deliveries.make_due",  # after this machine's clock was set
     "storage.webhooks.deliveries.release_all",  # as above
     "storage.webhooks.deliveries.forget",  # once a day
     "storage.webhooks.deliveries.due",  # the thread that tells, which waits while a machine is away

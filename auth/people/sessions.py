@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 from analytics.records import Discreet
 from auth import lifetimes
@@ -46,9 +47,9 @@ class Sessions:
         if not secret or len(secret) > 100:
             return None
         row = browsers.find(self._database, stored_hash(secret))
-        if row is None or now - row.seen_at >= lifetimes.SESSION_IDLE or now - row.created_at >= lifetimes.SESSION:
+        if row is None or _is_over(row, now):
             return None
-        if now - row.seen_at >= lifetimes.SESSION_SEEN_EVERY:
+        if abs(now - row.seen_at) >= lifetimes.SESSION_SEEN_EVERY:
             with suppress(Conflict):  # another tab was seen at the same moment
                 self._database.atomically(lambda session: browsers.see(session, row.id_hash, now=now))
         is_awaiting = row.awaits_until is not None and now < row.awaits_until
@@ -88,11 +89,7 @@ class Sessions:
     def of_user(self, user_id: str) -> list[BrowserSession]:
         """The live sessions in which the user is signed in, the most recently seen first."""
         now = self._now()
-        return [
-            row
-            for row in browsers.of_user(self._database, user_id)
-            if now - row.seen_at < lifetimes.SESSION_IDLE and now - row.created_at < lifetimes.SESSION
-        ]
+        return [row for row in browsers.of_user(self._database, user_id) if not _is_over(row, now)]
 
     def sign_out(self, user_id: str, id_hash: str) -> bool:
         """Sign a user out of the browser whose session is stored under this hash; False, with nothing done, where the
@@ -189,3 +186,9 @@ class Sessions:
         )
         browsers.add(session, stored)
         return browser
+
+
+def _is_over(row: BrowserSession, now: datetime) -> bool:
+    """Whether a session has ended, or begins so far ahead that a wrong clock made it and its end would not come."""
+    age = now - row.created_at
+    return now - row.seen_at >= lifetimes.SESSION_IDLE or not -lifetimes.SESSION_SEEN_EVERY < age < lifetimes.SESSION

@@ -113,15 +113,16 @@ class Throttles:
 
 def _remaining(known: Throttle | None, now: datetime) -> timedelta:
     """The rest of a wait; zero where none was set, negative where it is over. Whether one was set is told by the stored
-    times alone, because the clocks of two processes differ."""
+    times alone, because the clocks of two processes differ; one longer than any is of a clock that was ahead."""
     is_blocked = known is not None and known.blocked_until > known.updated_at
-    return known.blocked_until - now if known is not None and is_blocked else timedelta()
+    left = known.blocked_until - now if known is not None and is_blocked else timedelta()
+    return left if left <= lifetimes.WAIT_MAX else timedelta()
 
 
 def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:
     """The throttle after one more failure: from the `free`-th on there is a wait of 15 seconds, which doubles with each
     further failure up to 15 minutes. After an hour without failures the count begins anew."""
-    is_fresh = known is None or now - known.updated_at > lifetimes.FAILURES_FORGOTTEN
+    is_fresh = known is None or abs(now - known.updated_at) > lifetimes.FAILURES_FORGOTTEN
     failures = 1 if known is None or is_fresh else known.failures + 1
     doubled = lifetimes.WAIT_FIRST * 2 ** min(failures - free, 10)
     wait = min(doubled, lifetimes.WAIT_MAX) if failures >= free else timedelta()

@@ -42,25 +42,28 @@ class Scheduler:
         *,
         on_new_day: Callable[[date], None],
         each_minute: Callable[[], None] = lambda: None,
+        is_clock_off: Callable[[], bool] = lambda: False,
         plan: Sequence[time] = (),
     ) -> None:
-        """`on_new_day` is called at the start of each day while the scheduler works, `each_minute` every minute; `plan`
-        are the times of day, in the configured zone, around which live sources are synced."""
+        """`on_new_day` is called at the start of each day while the scheduler works, `each_minute` every minute, and
+        nothing else while `is_clock_off`; `plan` are the times of day, in the configured zone, around which live
+        sources are synced."""
         self._engine = engine
         self._store = store
         self._everybody = store.for_everybody()
         self._connectors = connectors
         self._clock = clock
         self._plan = plan
-        self._looked_at = self._planned_at = clock.now()
-        self._consents_ended_at = datetime.min  # noqa: DTZ901 - a starting server looks at once
+        self._is_clock_off = is_clock_off
+        self._looked_at = self._planned_at = clock.steady()
+        self._consents_ended_at = -PLAN_EVERY  # a starting server looks at once
         self._looks_after: Due | None = None  # the last connection looked at, of those that are due
         self._order = SystemRandom()
         self._day = clock.today()
         self._on_new_day = on_new_day
         self._each_minute = each_minute
         self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
-        self._sorting = Sorting(store, engine.import_lane, now=clock.now())
+        self._sorting = Sorting(store, engine.import_lane, steady=clock.steady())
         self.last_round_at = unix_time()
         """When the last round ended, for monitors: real Unix time, since a demo moves the clock."""
 
@@ -79,8 +82,21 @@ class Scheduler:
 
     def round(self) -> None:
         """Advance due jobs that nobody reads; and when each is due, begin a new day, look for news at local sources,
+<<<<<<< HEAD
         keep the plan, mark consents that have run out and note those that soon will, sort the store."""
         now = self._clock.now()
+=======
+        keep the plan, mark consents that have run out and note those that soon will, record events on payments, sort
+        the store."""
+        now, steady = self._clock.now(), self._clock.steady()
+        is_minute = steady - self._planned_at >= PLAN_EVERY
+        if is_minute:
+            self._planned_at = steady
+            self._each_minute()
+        if self._is_clock_off():
+            self.last_round_at = unix_time()
+            return
+>>>>>>> 068e05b7 (A clock that was ahead and is set right holds nobody up and signs nobody in for ever; a machine whose clock is known to be off deletes nothing and tells no news)
         for job in jobs.find_unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
@@ -90,20 +106,21 @@ class Scheduler:
         if today != self._day:
             self._day = today
             self._on_new_day(today)
-        if now - self._looked_at >= NEWS_EVERY:
-            self._looked_at = now
+        if steady - self._looked_at >= NEWS_EVERY:
+            self._looked_at = steady
             self._look_for_news(now)
-        if now - self._planned_at >= PLAN_EVERY:
-            self._planned_at = now
-            self._each_minute()
+        if is_minute or self._looks_after is not None:
             self._keep_plan(now)
-        elif self._looks_after is not None:
-            self._keep_plan(now)
-        if now - self._consents_ended_at >= PLAN_EVERY:
-            self._consents_ended_at = now
+        if steady - self._consents_ended_at >= PLAN_EVERY:
+            self._consents_ended_at = steady
             connections.expire_consents(self._everybody, now=now)
             consent_notices.record(self._everybody, now=now)
+<<<<<<< HEAD
         self._sorting.advance(now)
+=======
+            self._look_at_payments(today)
+        self._sorting.advance(steady)
+>>>>>>> 068e05b7 (A clock that was ahead and is set right holds nobody up and signs nobody in for ever; a machine whose clock is known to be off deletes nothing and tells no news)
         self.last_round_at = unix_time()
 
     def _keep_plan(self, now: datetime) -> None:

@@ -3,7 +3,7 @@ out."""
 
 import logging
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from handlers.sync.concurrency import ImportLane
@@ -20,18 +20,18 @@ class Sorting:
     """Sorts the stored transactions of a file store once too many rows lie unsorted at the end of the table; a crash
     merely leaves the table less sorted."""
 
-    def __init__(self, store: Store, import_lane: ImportLane, *, now: datetime) -> None:
+    def __init__(self, store: Store, import_lane: ImportLane, *, steady: timedelta) -> None:
         self._database = store.for_everybody()
         self._import_lane = import_lane
         self._is_file = isinstance(store.path, Path)  # PostgreSQL has indexes and needs no sorting
-        self._looked_at = now
+        self._looked_at = steady
         self._steps: Iterator[int] | None = None
 
-    def advance(self, now: datetime) -> None:
+    def advance(self, steady: timedelta) -> None:
         """Check every ten minutes whether sorting is needed; if it is, sort one slice of 20,000 rows, unless an import
         runs or waits: both write, and sorting waits for imports."""
-        if self._is_file and self._steps is None and now - self._looked_at >= LOOK_EVERY:
-            self._looked_at = now
+        if self._is_file and self._steps is None and steady - self._looked_at >= LOOK_EVERY:
+            self._looked_at = steady
             if compaction.is_due(self._database):
                 log.info("sorting the stored transactions, a slice at a time")
                 self._steps = compaction.steps(self._database, rows_at_once=ROWS_AT_ONCE)

@@ -96,6 +96,11 @@ def release_all(session: Session, *, now: datetime) -> None:
     session.execute("UPDATE webhook_deliveries SET due_at = $1, is_claimed = FALSE WHERE is_claimed", now)
 
 
+def make_due(session: Session, *, now: datetime) -> None:
+    """Make due at once what waits for a moment that a clock has given which was set since."""
+    session.execute("UPDATE webhook_deliveries SET due_at = $1 WHERE due_at > $1 AND NOT is_claimed", now)
+
+
 def settle(
     session: Session, delivery: Delivery, *, state: str, due_at: datetime | None, attempts: Sequence[Any]
 ) -> bool:

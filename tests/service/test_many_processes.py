@@ -255,9 +255,9 @@ def test_the_start_of_a_server_forgets_the_pauses_of_a_wrong_clock_by_the_clock_
             return services.everybody.rows("SELECT next_sync_at FROM connections") != [{"next_sync_at": None}]
 
     assert not paused(now + timedelta(days=3))
-    assert paused(now + timedelta(hours=23))
+    assert paused(now + timedelta(minutes=29))
     monkeypatch.setattr(Clock, "now", lambda _: now - timedelta(days=30))
-    assert paused(now + timedelta(hours=23))
+    assert paused(now + timedelta(minutes=29))
 
 
 @pytest.mark.requirement("monitoring.metrics")
@@ -395,3 +395,20 @@ def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
     with pytest.raises(SystemExit):
         _serve(ENGINE.settings(tmp_path), nothing, nothing, False)
     assert caplog.messages == ["[Errno 13] Permission denied: '/data/keys.json'"]
+
+
+@pytest.mark.requirement("workers.clocks")
+def test_a_machine_whose_clock_is_400_days_ahead_deletes_nothing_and_tells_no_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_services(ENGINE.settings(tmp_path / "data"), for_server=True)) as services:
+        right, now = services.clock.today(), services.clock.now_in_utc
+        services.authorization.sessions.start()
+        monkeypatch.setattr(services.clock, "now_in_utc", lambda: now() + timedelta(days=400))
+        services.clock.offset += PLAN_EVERY
+        services.scheduler.round()
+        assert services.everybody.rows("SELECT count(*) AS n FROM oauth_sessions") == [{"n": 1}]
+        assert (services.clock.today(), services.clock_watch.today()) == (right + timedelta(days=400), right)
+        monkeypatch.undo()
+        services.scheduler.round()
+        assert (services.clock_watch.is_off(), services.clock_watch.today()) == (False, right)

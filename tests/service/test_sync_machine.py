@@ -58,6 +58,9 @@ class Hand(Clock):
     def now_in_utc(self) -> datetime:
         return self.moment.replace(tzinfo=UTC)
 
+    def steady(self) -> timedelta:
+        return self.moment - datetime.min  # noqa: DTZ901 - as the moments of the store
+
 
 class ScriptedBank:
     """A bank that answers as it is told to; its ledgers only grow."""

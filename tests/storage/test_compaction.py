@@ -79,23 +79,23 @@ def test_what_came_since_the_last_time_decides_whether_it_is_due(bank: Bank) -> 
 def test_it_is_sorted_a_slice_at_a_time_and_an_import_in_between_is_not_lost(bank: Bank) -> None:
     unsorted(bank)
     lane = ImportLane()
-    keeper = Sorting(bank.database, lane, now=NOW)
+    keeper = Sorting(bank.database, lane, steady=timedelta())
     before = order(bank.database)
-    keeper.advance(NOW + LOOK_EVERY - timedelta(seconds=1))
+    keeper.advance(LOOK_EVERY - timedelta(seconds=1))
     assert order(bank.database) == before
     with lane.turn("u"):
-        keeper.advance(NOW + LOOK_EVERY)
+        keeper.advance(LOOK_EVERY)
     assert order(bank.database) == before
-    keeper.advance(NOW + LOOK_EVERY)
+    keeper.advance(LOOK_EVERY)
     assert order(bank.database) != before
     assert sorted(order(bank.database)) == sorted(before)
     bank.bring(bookings("2026-11-30 | -9.99 | Z | z"))
     for _ in range(20):
-        keeper.advance(NOW + LOOK_EVERY)
+        keeper.advance(LOOK_EVERY)
     assert len(order(bank.database)) == len(before) + 1
     assert not compaction.is_due(bank.database)
     later = order(bank.database)
-    keeper.advance(NOW + 3 * LOOK_EVERY)
+    keeper.advance(3 * LOOK_EVERY)
     assert order(bank.database) == later
 
 

@@ -195,7 +195,7 @@ def test_a_pause_that_no_setting_allows_was_begun_by_a_wrong_clock_and_is_forgot
         assert jobs.complete(bank.database, begun, now=moment)
         assert started(bank, bank.now) is None
         bank.database.execute("UPDATE connections SET due_at = $1, planned_at = $1", moment)
-        jobs.forget_impossible_pauses(bank.database, now=bank.now)
+        jobs.forget_impossible_pauses(bank.database, now=bank.now, cooldown=COOLDOWN)
         assert bank.database.rows("SELECT due_at, planned_at FROM connections") == [
             {"due_at": bank.now, "planned_at": bank.now}
         ]
@@ -207,12 +207,12 @@ def test_a_job_of_a_wrong_clock_goes_on_and_others_wait_as_their_source_wants(ba
     begun = started(bank, bank.now + timedelta(days=365))
     assert begun is not None
     jobs.put_off(bank.database, begun, until=bank.now + timedelta(days=365, minutes=1))
-    jobs.forget_impossible_pauses(bank.database, now=bank.now)
+    jobs.forget_impossible_pauses(bank.database, now=bank.now, cooldown=COOLDOWN)
     again = found(bank, begun)
     assert again.is_due(bank.now)
     assert (again.created_at, again.updated_at) == (bank.now, bank.now)
     jobs.put_off(bank.database, begun, until=bank.now + timedelta(minutes=1))
-    jobs.forget_impossible_pauses(bank.database, now=bank.now)
+    jobs.forget_impossible_pauses(bank.database, now=bank.now, cooldown=COOLDOWN)
     assert not found(bank, begun).is_due(bank.now)
 
 

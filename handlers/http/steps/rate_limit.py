@@ -57,9 +57,9 @@ class Limiter:
     """
 
     def __init__(
-        self, storage_url: str = IN_PROCESS, *, rate: Rate | None = DEFAULT_RATE, clock: Clock = time.time
+        self, storage_url: str = IN_PROCESS, *, rate: Rate | None = DEFAULT_RATE, clock: Clock = time.monotonic
     ) -> None:
-        """`clock` is in seconds since the epoch. Raises CountsUnusable for a `storage_url` that is no usable
+        """`clock` is in seconds. Raises CountsUnusable for a `storage_url` that is no usable
         address."""
         self.rate = rate
         self._clock = clock
@@ -78,7 +78,8 @@ class Limiter:
             else:
                 self._note_success()
                 return quota
-        return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
+        is_granted, resets_at, remaining = self._own.take(budget, client, most=rate.requests, seconds=rate.seconds)
+        return _quota(rate, is_granted, resets_at - self._clock(), remaining)
 
     async def spend(self, budget: str, client: str, *, rate: Rate | None = None, refusal: str | None = None) -> None:
         """Take one request out of a client's budget, which has this rate, or without one that of the contract's
@@ -92,11 +93,8 @@ class Limiter:
     async def _shared_quota(self, windows: MovingWindowRateLimiter, budget: str, rate: Rate, client: str) -> Quota:
         item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
         is_granted = await windows.hit(item, client)
-        return self._quota(rate, is_granted, *await windows.get_window_stats(item, client))
-
-    def _quota(self, rate: Rate, is_granted: bool, resets_at: float, remaining: int) -> Quota:
-        reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), rate.seconds)
-        return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
+        resets_at, remaining = await windows.get_window_stats(item, client)
+        return _quota(rate, is_granted, resets_at - time.time(), remaining)
 
     def _may_ask(self) -> bool:
         """Whether this request may ask Redis: every request while Redis answers, one a second while it does not; that
@@ -149,6 +147,11 @@ def limits(limiter: Limiter) -> Make:
         return count
 
     return make_limit
+
+
+def _quota(rate: Rate, is_granted: bool, left: float, remaining: int) -> Quota:
+    reset_seconds = min(max(1, math.ceil(left)), rate.seconds)
+    return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
 
 
 def _redis(url: str) -> Storage:

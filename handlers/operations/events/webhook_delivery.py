@@ -108,6 +108,8 @@ class Deliverer:
     def _send_due(self) -> bool:
         """Have due deliveries sent, within the bounds for each webhook, user and host, and return whether any was due,
         sent or not."""
+        if self._services.clock_watch.is_off():
+            return False  # its moments would be wrong; other machines send
         now = self._services.clock.now()
         # A delivery without an answer within its lease, or whose outcome could not be stored, is due again like others
         self.on_its_way = {id_: each for id_, each in self.on_its_way.items() if (each.delivery.due_at or now) > now}

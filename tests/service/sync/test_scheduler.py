@@ -151,3 +151,34 @@ def test_while_the_database_is_away_that_is_said_once(
     scene.clock.moment += READERS_FIRST
     scene.scheduler.work()
     assert (len(rounds), caplog.messages) == (3, ["the scheduler waits for the database"])
+
+
+@pytest.mark.requirement("workers.clocks")
+def test_a_clock_that_is_set_back_holds_up_nothing_and_one_that_is_off_begins_no_day(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minutes: list[str] = []
+    is_off, steady = False, timedelta()
+    monkeypatch.setattr(scene.clock, "steady", lambda: steady)
+    new_days: list[date] = []
+    scheduler = Scheduler(
+        scene.engine,
+        scene.database,
+        {"scripted": scene.bank},
+        scene.clock,
+        on_new_day=new_days.append,
+        each_minute=lambda: minutes.append("looked"),
+        is_clock_off=lambda: is_off,
+    )
+    scene.clock.moment -= timedelta(hours=2)
+    steady += timedelta(minutes=1)
+    scheduler.round()
+    assert minutes == ["looked"]
+    is_off = True
+    scene.clock.moment += timedelta(days=400)
+    steady += timedelta(minutes=1)
+    scheduler.round()
+    assert (len(minutes), new_days) == (2, [])
+    is_off = False
+    scheduler.round()
+    assert new_days == [scene.clock.today()]
