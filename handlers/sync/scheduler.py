@@ -82,12 +82,7 @@ class Scheduler:
 
     def round(self) -> None:
         """Advance due jobs that nobody reads; and when each is due, begin a new day, look for news at local sources,
-<<<<<<< HEAD
         keep the plan, mark consents that have run out and note those that soon will, sort the store."""
-        now = self._clock.now()
-=======
-        keep the plan, mark consents that have run out and note those that soon will, record events on payments, sort
-        the store."""
         now, steady = self._clock.now(), self._clock.steady()
         is_minute = steady - self._planned_at >= PLAN_EVERY
         if is_minute:
@@ -96,7 +91,6 @@ class Scheduler:
         if self._is_clock_off():
             self.last_round_at = unix_time()
             return
->>>>>>> 068e05b7 (A clock that was ahead and is set right holds nobody up and signs nobody in for ever; a machine whose clock is known to be off deletes nothing and tells no news)
         for job in jobs.find_unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
@@ -115,12 +109,7 @@ class Scheduler:
             self._consents_ended_at = steady
             connections.expire_consents(self._everybody, now=now)
             consent_notices.record(self._everybody, now=now)
-<<<<<<< HEAD
-        self._sorting.advance(now)
-=======
-            self._look_at_payments(today)
         self._sorting.advance(steady)
->>>>>>> 068e05b7 (A clock that was ahead and is set right holds nobody up and signs nobody in for ever; a machine whose clock is known to be off deletes nothing and tells no news)
         self.last_round_at = unix_time()
 
     def _keep_plan(self, now: datetime) -> None:
