@@ -116,17 +116,17 @@ class StatementChain:
         return stretches
 
     def _next(self, one: Told | None, left: OrderedDict[Told, None]) -> Told:
-        """The statement that goes on where this one ends, among those that lie near; else the earliest, and of those
-        that begin on one day the one that goes on from no other."""
+        """The statement that goes on where this one ends, among those that lie near; else the earliest that goes
+        on from none of those near it."""
         nearest, *others = islice(left, NEXT_MAX)
         if one is not None:
             until = max(one.last + DAY, nearest.last)
             for each in (nearest, *others):
                 if each.first <= until and not self._step(one, each):
                     return each
-        alike = [nearest, *(each for each in others if each.first == nearest.first)]
-        followed = (each for each in alike if all(self._step(other, each) for other in alike if other is not each))
-        return next(followed, nearest)
+        near = [nearest, *(each for each in others if each.first <= nearest.last)]
+        begins = (each for each in near if all(self._step(other, each) for other in near if other is not each))
+        return next(begins, nearest)
 
     def _step(self, earlier: Told, later: Told) -> Decimal:
         """By how much the later one opens otherwise than it would if it went on where the earlier one ends."""

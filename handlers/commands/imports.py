@@ -193,8 +193,8 @@ def _keep(
 def _as_json(value: FileImport) -> str:
     """The report as one line of JSON; amounts are numbers with all digits the file has."""
     statements = ",".join(_statement_json(one) for one in value.statements)
-    about = {"file": value.name, "format": value.format, "error": value.error, "guesses": _guesses(value)}
-    head = json.dumps(about, ensure_ascii=False)
+    said = {"guesses": _guesses(value), "warnings": list(value.warnings)}
+    head = json.dumps({"file": value.name, "format": value.format, "error": value.error, **said}, ensure_ascii=False)
     return f'{head[:-1]}, "statements": [{statements}], "new": {value.new}, "known": {value.known}}}'
 
 

@@ -124,6 +124,21 @@ class AccountBatch:
         first, end = (bisect_left(self._ids["place"], each) for each in (reported.places.start, reported.places.stop))
         return " ".join(self._ids["stored_id"][first:end].unique(maintain_order=True))
 
+    def _told_elsewhere(
+        self, gone: pl.DataFrame, reported: Sequence[AccountStatement], booked: pl.DataFrame
+    ) -> list[str]:
+        """The ids of those of the rows that another statement told, with an earlier or later day, beside all of these.
+        Where one of these has told the same and does not go on from it, it is a newer issue."""
+        if gone.is_empty():
+            return []
+        amounts = dict(self._ids.join(booked, on="place").select("stored_id", "amount").iter_rows())
+        ours = [
+            (each.statement, {id_: amounts[id_] for id_ in (self._told(each) or "").split()})
+            for each in reported
+            if each.adds_up
+        ]
+        return statements.told_beside(self._session, self._user_id, self._account_id, set(gone["id"]), ours)
+
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone, of the day of the account's, that differs from it by exactly what the
         account has of the file's last days and the file lacks: it was exported before."""
@@ -162,10 +177,11 @@ class AccountBatch:
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
         new = self._with_identities(self._take_over(left_over(booked, stored, found)[0]))
+        self._ids = found.select(*PAIRS).sort("place")
         back = taken_back.prove(
             self._teller,
             self._account_id,
-            gone=gone,
+            gone=gone.filter(~pl.col("id").is_in(self._told_elsewhere(gone, reported, booked))),
             arrived=new.select("booking_date", "amount"),
             corrected=(known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0))
             - (replaced.select(pl.sum("amount")).item() or Decimal(0)),
@@ -179,9 +195,8 @@ class AccountBatch:
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
-        of_known = found.select(*PAIRS)
         del booked, known, stored, found  # what is written takes long, and needs the room
-        self._ids = pl.concat([of_known, self._write("transactions", new, self._spool, "added")]).sort("place")
+        self._ids = pl.concat([self._ids, self._write("transactions", new, self._spool, "added")]).sort("place")
         return report
 
     def _by_balances(

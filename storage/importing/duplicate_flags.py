@@ -1,5 +1,6 @@
 """The flag isPotentialDuplicate, set at import on new rows that look like one that came from elsewhere."""
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import polars as pl
@@ -41,3 +42,52 @@ def flag_new(session: Transaction, user_id: str, written: pl.DataFrame) -> None:
             "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
             *(user_id, flagged),
         )
+
+
+def take_from_proven(session: Transaction, user_id: str, account_ids: Collection[str]) -> list[str]:
+    """Take the flag from the rows of these accounts that statements prove together with every row that they look like:
+    one statement told both, or each of two that follow each other. Returns the ids of these rows."""
+    about = user_id, sorted(account_ids)
+    flagged = session.frame(
+        f"SELECT id, booking_date, {', '.join(KEYS)} FROM transactions WHERE user_id = $1"
+        " AND account_id = ANY($2::TEXT[]) AND is_potential_duplicate",
+        *about,
+        schema={name: LOOKALIKES[name] for name in ("id", "booking_date", *KEYS)},
+    )
+    if flagged.is_empty():
+        return []
+    first, last = flagged.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
+    of_row = session.frame(
+        f"SELECT id, booking_date, {', '.join(KEYS)} FROM transactions WHERE {NEAR}",
+        *(*about, first - MARGIN, last + MARGIN),
+        schema=flagged.schema,
+    )
+    stated = [
+        (frozenset(row["told"].split()), row["opening"], row["closing"])
+        for row in session.rows(
+            "SELECT told, opening, closing FROM statements WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
+            " AND is_authoritative AND told IS NOT NULL",
+            *about,
+        )
+    ]
+
+    def are_proven(one: str, other: str) -> bool:
+        return any(
+            one in told and (other in told or any(other in next_ and opens == closing for next_, opens, _ in stated))
+            for told, _, closing in stated
+        )
+
+    pairs = flagged.join(of_row, on=KEYS, suffix="_of_other").filter(
+        (pl.col("booking_date") - pl.col("booking_date_of_other")).abs() <= MARGIN
+    )
+    open_ = {
+        id_
+        for id_, other in pairs.select("id", "id_of_other").iter_rows()
+        if not (are_proven(id_, other) or are_proven(other, id_))
+    }
+    proven = [id_ for id_ in flagged["id"] if id_ not in open_]
+    session.execute(
+        "UPDATE transactions SET is_potential_duplicate = FALSE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+        *(user_id, proven),
+    )
+    return proven

@@ -75,8 +75,8 @@ def store(
     run = _Import(teller, job_id=job_id, choice=choice)
     lent = give_back(session, user.id)
     reports = run.add(batch)
-    run.flag_duplicates()
-    changes = pl.concat(run.changes)
+    proven = run.flag_duplicates({each.account_id for each in reports})
+    changes = pl.concat([*run.changes, journal.change_rows(proven, "modified")])
     asked = same_accounts.ask(teller, {each.account_id for each in reports})
     reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
     changes = pl.concat([changes, lend(session, user.id, lent)])
@@ -114,7 +114,7 @@ def replay(
         into = AccountBatch(run.teller, contribution.account_id, contribution.batch_id, spool, derivation)
         into.merge(contribution.source_id, reported)
         run.written += into.written
-    run.flag_duplicates()
+    run.flag_duplicates({contribution.account_id for contribution in given})
 
 
 class _Import:
@@ -238,10 +238,12 @@ class _Import:
         """Add the account, or fill in its missing properties."""
         accounts.bring(self.session, self.teller.connection, account, account_id=id_, now=self.teller.now)
 
-    def flag_duplicates(self) -> None:
-        """Flag new rows that look like bookings from elsewhere."""
+    def flag_duplicates(self, account_ids: Collection[str]) -> list[str]:
+        """Flag new rows that look like bookings from elsewhere, and take the flag from those that statements prove; the
+        ids of these are returned."""
         if self.written:
             duplicate_flags.flag_new(self.session, self.user.id, pl.concat(self.written))
+        return duplicate_flags.take_from_proven(self.session, self.user.id, account_ids)
 
 
 def _part_of(batch: ReadBatch, part: int) -> str:

@@ -1,7 +1,7 @@
 """What banks and files state about an account as a whole: its balance, and the gaps between statements."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -101,6 +101,34 @@ def _news(
             yield place, one
         elif statement.told_from is not None:
             yield place, Stated(StatementRecord(told_from=statement.told_from, told_until=statement.told_until))
+
+
+def told_beside(
+    session: Session,
+    user_id: str,
+    account_id: str,
+    ids: Collection[str],
+    ours: Sequence[tuple[StatementRecord, Mapping[str, Decimal]]],
+) -> list[str]:
+    """Those of the `ids` of bookings that a stored statement told which stands beside all of `ours`, each with the
+    amounts of the bookings that it told and that were known, by id: it has none of these in common, or one goes on from
+    the other."""
+    found: set[str] = set()
+    for one in session.rows(
+        "SELECT opening, closing, told FROM statements WHERE user_id = $1 AND account_id = $2 AND is_authoritative"
+        " AND told IS NOT NULL",
+        *(user_id, account_id),
+    ):
+        told = set(one["told"].split())
+        if told.isdisjoint(ids) or told & set(ids) <= found:
+            continue
+        both = [(said, [amount for id_, amount in amounts.items() if id_ in told]) for said, amounts in ours]
+        if all(
+            not common or sum(common) in (one["closing"] - (said.opening or 0), (said.closing or 0) - one["opening"])
+            for said, common in both
+        ):
+            found |= told.intersection(ids)
+    return sorted(found)
 
 
 def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:

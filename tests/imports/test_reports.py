@@ -50,6 +50,7 @@ def test_a_batch_is_one_row_of_the_file_and_as_many_bookings_as_it_shows(shell: 
             "format": "camt",
             "error": None,
             "guesses": [],
+            "warnings": [],
             "statements": [
                 {
                     "account": IBAN,
