@@ -1,6 +1,6 @@
 -- What users were told of recurring payments has another form, with the days told as missed, and what was detected has
 -- the account of the latest charge. What is found next counts as known. Looks follow syncs and imports, and no calendar.
--- needs 055
+-- needs 056
 
 DELETE FROM detections;
 DELETE FROM recurring_told;
