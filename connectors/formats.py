@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record
 from connectors import archive
-from connectors.bank_csv import qif, workbook
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.layouts import OnLayout
 from connectors.bank_csv.profile import Profile
@@ -25,6 +24,7 @@ from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import jsonl, parquet_reader
+from connectors.read_as_csv import qif, workbook
 
 
 class Format(Struct, frozen=True):

@@ -10,9 +10,9 @@ import pytest
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors import formats
-from connectors.bank_csv import workbook
 from connectors.bank_csv.layouts import CsvLayout, guess_in_words
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.read_as_csv import workbook
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -13,10 +13,10 @@ from connectors.bank_csv.cell_kinds import kinds
 from connectors.bank_csv.encodings import likeliest_encoding
 from connectors.bank_csv.layouts import OnLayout
 from connectors.bank_csv.profile import Profile
-from connectors.bank_csv.tables_as_csv import read_table
 from connectors.connector import MalformedFile, UnsupportedFile
 from connectors.limits import HEAD_BYTES
 from connectors.lines import Lines, visible
+from connectors.read_as_csv.table import read_table
 
 _BEGINS = re.compile(r"\s*(?:\ufeff)?!(?:type|account|option|clear)\b", re.IGNORECASE)
 _BOOKING_TYPES = {"bank", "ccard", "cash", "oth a", "oth l"}

@@ -11,9 +11,9 @@ from connectors.archive import DAMAGED
 from connectors.bank_csv.cell_kinds import is_booking, kinds
 from connectors.bank_csv.layouts import OnLayout
 from connectors.bank_csv.profile import Profile
-from connectors.bank_csv.tables_as_csv import read_table
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ZIP_MEMBER_BYTES_MAX, ZIP_TOTAL_BYTES_MAX
+from connectors.read_as_csv.table import read_table
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of Excel up to 2003
 _ZIP = b"PK\x03\x04"

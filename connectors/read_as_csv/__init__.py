@@ -1,0 +1,1 @@
+"""Formats whose tables are read as CSV files: workbooks and QIF."""
