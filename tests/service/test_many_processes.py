@@ -31,7 +31,7 @@ from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.statement_files import ENDED
-from handlers.workers import _end_with_parent, _serve
+from handlers.workers import FROZEN_AFTER, Watch, _end_with_parent, _serve
 from storage import connections, users
 from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
@@ -393,8 +393,21 @@ def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
         monkeypatch.setattr(name, lambda *_: None)
     monkeypatch.setattr("handlers.services.open_services", refused)
     with pytest.raises(SystemExit):
-        _serve(ENGINE.settings(tmp_path), nothing, nothing, False)
+        _serve(ENGINE.settings(tmp_path), nothing, nothing, False, [0.0], 0)
     assert caplog.messages == ["[Errno 13] Permission denied: '/data/keys.json'"]
+
+
+@pytest.mark.requirement("workers.watched")
+def test_a_worker_without_a_beat_is_frozen_unless_it_starts_or_the_whole_machine_stood_still() -> None:
+    watch, steps = Watch(), int(FROZEN_AFTER)
+    for second in range(100, 102 + steps):
+        watch.look(second)
+    assert [watch.is_frozen(beat) for beat in (0, 99, 100, 101, 102)] == [False, True, True, False, False]
+    watch.look(10_000)
+    assert not watch.is_frozen(101)
+    for second in range(10_001, 10_002 + steps):
+        watch.look(second)
+    assert watch.is_frozen(101)
 
 
 @pytest.mark.requirement("workers.clocks")
