@@ -1,13 +1,14 @@
-"""Builds the answer to GET /simplefin/accounts: a user's data in the shapes of SimpleFIN."""
+"""Writes the answer to GET /simplefin/accounts, piece by piece: a user's data in the shapes of SimpleFIN."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+import orjson
 import polars as pl
 from msgspec import Struct, field
 
@@ -25,6 +26,7 @@ POSTED_AT = 10 * 3_600  # seconds after midnight UTC: the same date from Honolul
 NOW_SECONDS = 15 * 60  # by which an app's "now" may be older than ours: it asks for many windows, by a clock of its own
 TEXT_CHARACTERS_MAX = 500
 ROWS_MAX = 100_000  # of one answer
+PIECE_ROWS = 500  # written at once: a whole answer took 75 MB while it was made and sent
 EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -50,7 +52,7 @@ def _day(moment: Fraction) -> int:
 
 
 class AccountSet(Struct, kw_only=True):
-    """Builds one answer; `address` is that of the service, `seen` are the accounts that the app may see, and `errors`
+    """Writes one answer; `address` is that of the service, `seen` are the accounts that the app may see, and `errors`
     collects what the answer reports to the app's user."""
 
     reading: UserData
@@ -59,12 +61,12 @@ class AccountSet(Struct, kw_only=True):
     now: datetime
     errors: list[Json] = field(default_factory=list)
 
-    def body(
+    def pieces(
         self, chosen: Sequence[StoredAccount], *, days: tuple[date, date] | None = None, with_pending: bool = False
-    ) -> Json:
-        """The answer with these accounts and their transactions of these days (first, last), with pending ones if
-        wanted; without `days`, the balances alone. Reports connections that need their user, accounts without a known
-        balance, which are left out, and bookings that were too many."""
+    ) -> Iterator[bytes]:
+        """The pieces of the answer, as JSON, with these accounts and their transactions of these days (first, last),
+        with pending ones if wanted; without `days`, the balances alone. Reports connections that need their user,
+        accounts without a known balance, which are left out, and bookings that were too many."""
         names = _names(self.seen)
         self._connections_in_need(chosen)
         known = [account for account in chosen if account.balance is not None]
@@ -72,18 +74,24 @@ class AccountSet(Struct, kw_only=True):
             if account.balance is None:
                 sentence = f"{names[account.id]} is left out: its balance is not known"
                 self._problem("act.failed", sentence, account_id=account.id)
-        rows = self._rows([account.id for account in known], names, *days, with_pending) if days is not None else {}
-        accounts = [self._account(account, names[account.id], rows.get(account.id, [])) for account in known]
+        ids = [account.id for account in known]
+        found = self._rows(ids, names, *days, with_pending) if days is not None and ids else []
         organizations = {account.connection_id: self._organization(account) for account in chosen}
-        return {
+        head = {
             "errors": [each["msg"] for each in self.errors],
             "errlist": self.errors,
             "connections": [
                 {"conn_id": id_, "name": org["name"], "org_id": id_, "sfin_url": self.address}
                 for id_, org in organizations.items()
             ],
-            "accounts": accounts,
         }
+        yield orjson.dumps(head)[:-1] + b',"accounts":['
+        for place, account in enumerate(known):
+            yield b"," * (place > 0) + orjson.dumps(self._account(account, names[account.id]))[:-1]
+            yield b',"transactions":['
+            yield from self._transactions(account, found)
+            yield b"]}"
+        yield b"]}"
 
     def _connections_in_need(self, chosen: Iterable[StoredAccount]) -> None:
         """Report each connection that needs its user, in the exact words that apps look for to mark the bank's
@@ -99,7 +107,8 @@ class AccountSet(Struct, kw_only=True):
     def _problem(self, code: str, sentence: str, **about: str) -> None:
         self.errors.append({"code": code, "msg": sentence, **about})
 
-    def _account(self, account: StoredAccount, name: str, transactions: list[Json]) -> Json:
+    def _account(self, account: StoredAccount, name: str) -> Json:
+        """The account without its transactions, which follow."""
         assert account.balance is not None
         balance = money_text(account.balance, account.currency)
         return {
@@ -109,7 +118,6 @@ class AccountSet(Struct, kw_only=True):
             "balance": balance,
             "available-balance": balance,
             "balance-date": self._balance_moment(account),
-            "transactions": transactions,
             "holdings": [],
             "conn_id": account.connection_id,
             "org": self._organization(account),
@@ -135,19 +143,18 @@ class AccountSet(Struct, kw_only=True):
 
     def _rows(
         self, account_ids: list[str], names: Mapping[str, str], first: date, last: date, with_pending: bool
-    ) -> dict[str, list[Json]]:
-        """The transactions of each account, by account id: the pending ones, then the booked ones, both with the
-        earliest booking date first. Reports accounts whose older bookings do not fit into the answer."""
-        found: dict[str, list[Json]] = {id_: [] for id_ in account_ids}
-        if not account_ids:
-            return found
+    ) -> list[tuple[pl.DataFrame, bool]]:
+        """The `id` and `account_id` of the pending transactions, then of the booked ones, both with the earliest
+        booking date first, and whether they are pending. Reports accounts whose older bookings do not fit into the
+        answer."""
+        found = []
         if with_pending:
             waiting = self.reading.pending.filter(
                 pl.col("account_id").is_in(account_ids), pl.col("booking_date").is_between(first, last)
             )
-            self._add(found, waiting, pending=True)
+            found.append((_in_order(waiting), True))
         selection = Selection(account_ids=account_ids, date_from=first, date_to=last)
-        self._add(found, self._newest_rows(self.reading.entries.matching(selection), names))
+        found.append((_in_order(self._newest_rows(self.reading.entries.matching(selection), names)), False))
         return found
 
     def _newest_rows(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
@@ -165,14 +172,20 @@ class AccountSet(Struct, kw_only=True):
             self._problem("act.missingdata", sentence, account_id=id_)
         return bookings.filter(pl.col("booking_date") >= whole_from)
 
-    def _add(self, found: Mapping[str, list[Json]], bookings: pl.DataFrame, *, pending: bool = False) -> None:
-        if bookings.is_empty():
-            return
-        ids = bookings.sort("booking_date", "id")["id"].to_list()
-        rows = self.reading.rows_by_id(ids, pending=pending)
-        for id_ in ids:
-            row = rows[id_]
-            found[row["account_id"]].append(_transaction(row, pending=pending))
+    def _transactions(self, account: StoredAccount, found: Iterable[tuple[pl.DataFrame, bool]]) -> Iterator[bytes]:
+        """The account's transactions as JSON, separated by commas."""
+        comma = b""
+        for bookings, pending in found:
+            for piece in bookings.filter(pl.col("account_id") == account.id)["id"].to_frame().iter_slices(PIECE_ROWS):
+                ids = piece["id"].to_list()
+                rows = self.reading.rows_by_id(ids, pending=pending)
+                if ids:  # of an empty frame, one empty slice comes
+                    yield comma + orjson.dumps([_transaction(rows[id_], pending=pending) for id_ in ids])[1:-1]
+                    comma = b","
+
+
+def _in_order(bookings: pl.DataFrame) -> pl.DataFrame:
+    return bookings.sort("booking_date", "id").select("id", "account_id")
 
 
 def _transaction(row: Mapping[str, Any], *, pending: bool) -> Json:

@@ -5,9 +5,11 @@ import binascii
 import logging
 import math
 import re
+from collections.abc import AsyncIterator, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from importlib import resources
+from itertools import chain
 
 from connexion.operations import AbstractOperation
 from starlette.concurrency import run_in_threadpool
@@ -31,6 +33,7 @@ from storage.oauth.moments import aware
 PATH = PATHS["simplefin"]
 VERSIONS = ["1.0", "2.0"]
 DAYS_UNASKED = 90  # of bookings, for an app that gives no start date
+PART_BYTES = 65_536  # of an answer; shorter ones are sent whole
 OF_GRANT = Rate(requests=3_000, seconds=600)  # per grant; an app pages from 1970 on in 470 requests for each account
 OF_REFUSED = Rate(requests=60, seconds=60)  # per network address
 OF_CLAIMS = Rate(requests=30, seconds=60)
@@ -152,17 +155,46 @@ class SimpleFinEndpoint:
         with services.reader.open(caller.user_id, needs) as reading:
             seen = covered_accounts(reading.accounts, caller)
             made = AccountSet(reading=reading, address=services.settings.public_url + PATH, seen=seen, now=now)
-            body = made.body(
+            pieces = made.pieces(
                 [each for each in seen if account is None or each.id in account],
                 days=days if with_rows else None,
                 with_pending=pending == "1",
             )
-        return Answer(body=body)
+            parts = _gathered(pieces)
+            first, second = next(parts), next(parts, None)
+        headers = {"content-type": "application/json"}
+        return Answer(body=first if second is None else _InPieces(chain([first, second], parts)), headers=headers)
 
     def _slow_down(self, user_part: str, address: str) -> None:
         wait = self._access.wait_after_guess(user_part, address=address)
         if wait is not None:
             raise TooManyRequests(retry_after=math.ceil(wait.total_seconds()))
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of at least PART_BYTES, but for the last one."""
+    waiting: list[bytes] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if sum(map(len, waiting)) >= PART_BYTES:
+            yield b"".join(waiting)
+            waiting = []
+    if waiting:
+        yield b"".join(waiting)
+
+
+class _InPieces:
+    """The body of a long answer, each piece of which is made in a thread when those before it have been taken."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await run_in_threadpool(next, self._pieces, b""):
+            yield piece
+
+    async def aclose(self) -> None:
+        """End, although nobody may have read everything: nothing is kept open."""
 
 
 def failure_answer(error: BaseException) -> Answer | None:
