@@ -178,25 +178,29 @@ class AccountBatch:
         )
         new = self._with_identities(self._take_over(left_over(booked, stored, found)[0]))
         self._ids = found.select(*PAIRS).sort("place")
+        wholes = stored.filter(pl.col("id").is_in(replaced["stored_id"].implode()))
         back = taken_back.prove(
             self._teller,
             self._account_id,
             gone=gone.filter(~pl.col("id").is_in(self._told_elsewhere(gone, reported, booked))),
             arrived=new.select("booking_date", "amount"),
             corrected=(known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0))
-            - (replaced.select(pl.sum("amount")).item() or Decimal(0)),
+            - (wholes.select(pl.sum("amount")).item() or Decimal(0)),
             reported=[each.statement for each in reported],
             given=given,
         )
-        self._former += pl.concat([back, replaced]).select("booking_date", "amount", "created_at").rows()
+        self._former += pl.concat([back, wholes]).select("booking_date", "amount", "created_at").rows()
         self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
-        self.changes.append(taken_back.remove(self._teller, self._account_id, replaced["id"].to_list()))
+        self.changes.append(taken_back.remove(self._teller, self._account_id, wholes["id"].to_list()))
         self._reword(known)
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
         del booked, known, stored, found  # what is written takes long, and needs the room
         self._ids = pl.concat([self._ids, self._write("transactions", new, self._spool, "added")]).sort("place")
+        details = replaced.join(self._ids, on="place").rows_by_key("stored_id", named=True)
+        ids = {whole: [row["stored_id_right"] for row in of_whole] for whole, of_whole in details.items()}
+        statements.told_by_details(self._teller, self._account_id, ids)
         return report
 
     def _by_balances(
@@ -213,7 +217,7 @@ class AccountBatch:
         )
         apart_only = [row for row in near if row["opening"] not in opened and row["closing"] not in closed]
         is_again = len(apart_only) < len(near)
-        ours = pieces(reported, self._spool)
+        ours = pieces(reported, self._spool) if apart_only else []
         apart: list[tuple[Piece, list[str]]] = []
         for piece, spool in stored_pieces(self._teller, self._account_id, apart_only):
             common = [each for each in ours if each.moved & piece.moved]
@@ -242,9 +246,10 @@ class AccountBatch:
         self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """The pairs (FOUND) of a booking and the row as which it is stored already; the stored rows that the source no
-        longer reports although it reports everything of their days; and those of which it reports the details."""
+        longer reports although it reports everything of their days; and the pairs of a detail and the row that is its
+        whole."""
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
-        found, replaced = [_as_found(pairs)], rows.clear()
+        found, replaced = [_as_found(pairs)], _as_found([])
         if left.is_empty() or rows.is_empty():
             return found[0], rows.filter("is_whole"), replaced
         elsewhere = self._stored.reported_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
@@ -252,8 +257,9 @@ class AccountBatch:
             remaining = self._remaining(items, near, are_lasting=are_lasting)
             remaining.match_by_day(elsewhere)
             found += [_as_found(remaining.pairs), _as_found(remaining.parts, is_part=True)]
-            replaced = pl.concat([replaced, rows.filter(pl.col("id").is_in([row.id for row in remaining.replaced]))])
-        left, rows = left_over(left, rows.join(replaced, on="id", how="anti"), pl.concat(found))
+            replaced = pl.concat([replaced, _as_found(remaining.replaced)])
+        rows = left_over(left, rows, replaced)[1]
+        left, rows = left_over(left, rows, pl.concat(found))
         for items, near in self._by_day(left, self._stored.other_tellings(rows)):
             remaining = self._remaining(items, near.unique("id", maintain_order=True), are_lasting=are_lasting)
             remaining.match_other_words(self._stored.other_words(near))

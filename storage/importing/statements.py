@@ -76,6 +76,16 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
     return _settle_gaps(teller, account_id, last_day)
 
 
+def told_by_details(teller: Teller, account_id: str, details: Mapping[str, Sequence[str]]) -> None:
+    """Let the account's statements that told one of these bookings tell its details instead, by their ids."""
+    of_account = {"user_id": teller.user.id, "account_id": account_id}
+    query = "SELECT DISTINCT told FROM statements WHERE user_id = $1 AND account_id = $2 AND strpos(told, $3) > 0"
+    for whole in details:
+        for row in teller.session.rows(query, *of_account.values(), whole):
+            ids = dict.fromkeys(id_ for told in row["told"].split() for id_ in details.get(told, [told]))
+            set_values(teller.session, "statements", of_account | row, told=" ".join(ids))
+
+
 def _news(
     known: Sequence[Row], reported: Sequence[tuple[int, Stated]], file: str | None
 ) -> Iterator[tuple[int, Stated]]:

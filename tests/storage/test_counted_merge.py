@@ -150,6 +150,16 @@ def test_what_a_notification_tells_is_the_details_of_what_a_statement_books(
 
 
 @pytest.mark.requirement("import.batches")
+def test_a_statement_is_proven_by_the_details_of_what_it_told_as_a_whole(bank: Bank) -> None:
+    day, files = date(2026, 11, 2), files_of(bank)
+    balances = {"opening": Decimal(100), "opening_date": day, "closing": Decimal(400), "closing_date": day}
+    files.bring(bookings(BOOKED), statement=StatementRecord(is_authoritative=True, **balances))  # type: ignore[arg-type]
+    files.bring(bookings(NOTIFIED.format("")), statement=StatementRecord(is_notification=True))
+    (stated,) = files.rows("told, position AS id, closing_date AS booking_date, closing AS amount", "statements")
+    assert set(stated["told"].split()) == files.ids()
+
+
+@pytest.mark.requirement("import.batches")
 def test_a_booking_that_names_somebody_or_that_no_details_add_up_to_stays_beside_them(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | 300.00 | Zoe | Verkauf\n2026-11-02 | 310.00 | | Sammler"))
     statement = StatementRecord(is_notification=True)

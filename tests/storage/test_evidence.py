@@ -158,7 +158,8 @@ def test_one_of_two_alike_wholes_is_the_parts() -> None:
     items = [Item(each, place, None) for place, each in enumerate(told)]
     remaining = Remaining(items, rows, are_references_lasting=True)
     remaining.match_by_day()
-    assert ([row.id for row in remaining.replaced], sorted(remaining.items)) == (["x"], [0, 1, 2])
+    assert [(item.place, row.id) for item, row in remaining.replaced] == [(0, "x"), (1, "x")]
+    assert sorted(remaining.items) == [0, 1, 2]
 
 
 def test_parts_that_do_not_add_up_are_no_whole() -> None:

@@ -50,14 +50,15 @@ Pair = tuple[Item, StoredRow]
 class Remaining:
     """The bookings (`items`) and stored `rows` that are not matched yet, and the matches found among them, which each
     method moves into `pairs`. Of a batch and its details the details are kept: a whole that is told is one of `parts`
-    with each of them, and a stored whole is moved into `replaced`, while the details stay among the bookings."""
+    with each of them; a stored whole is moved into `replaced`, each detail with it, while they stay among the
+    bookings."""
 
     def __init__(self, items: Iterable[Item], rows: Iterable[StoredRow], *, are_references_lasting: bool) -> None:
         self.items = {item.place: item for item in items}
         self.rows = {row.id: row for row in rows}
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
-        self.replaced: list[StoredRow] = []
+        self.replaced: list[Pair] = []
         self._are_references_lasting = are_references_lasting
 
     def match_by_day(self, reported_elsewhere: Collection[str] = ()) -> None:
@@ -207,7 +208,7 @@ class Remaining:
         for key, items in _parts(self.items.values()).items():
             whole = wholes.get((*key, _sum(items)))
             if whole is not None and whole.id in self.rows and _is_one_way(items):
-                self._replace([whole])
+                self._replace([whole], items)
         stored = _parts(self.rows.values())
         for item in list(self.items.values()) if stored else ():
             for reference in item.record.references:
@@ -238,15 +239,15 @@ class Remaining:
             if len(wholes) == len(details) == 1:
                 self._take(details[0], wholes[0])
             else:
-                self._replace(wholes)
+                self._replace(wholes, details)
         for told, known in _of_notifications(self.rows.values(), self.items.values()):
             if len(told) == len(known) == 1:
                 self._take(told[0], known[0])
             else:
                 self._explain(told, known)
 
-    def _replace(self, wholes: Sequence[StoredRow]) -> None:
-        self.replaced += wholes
+    def _replace(self, wholes: Sequence[StoredRow], details: Sequence[Item]) -> None:
+        self.replaced += product(details, wholes)
         for row in wholes:
             del self.rows[row.id]
 
