@@ -271,6 +271,7 @@ class DuckDBFile:
             try:
                 session.execute(f"COPY FROM DATABASE {STORE} TO copy")
                 session.execute("DELETE FROM copy.settings WHERE name = $1", LIFE)
+                session.execute("CHECKPOINT copy")  # else the deletion stays in a log beside it, as at a shutdown
             finally:
                 session.execute("DETACH copy")
 
