@@ -75,7 +75,7 @@ def told_statements(stated: pl.DataFrame, moved: pl.DataFrame) -> list[Told]:
     for one in _with_days_joined(both):
         rows = moved[places.get(one["statement"], [])]
         if one["told"] is None or not one["is_authoritative"]:
-            explained = _explained_by_days(one, moved)
+            explained = _explained_by_days(one, rows, moved)
             if explained is None:
                 differing.append((one, rows))
             else:
@@ -116,14 +116,14 @@ def _of_days(one: dict[str, Any], moved: pl.DataFrame) -> pl.DataFrame:
     return moved.filter(pl.col("booking_date").is_between(one["opening_date"], one["closing_date"]))
 
 
-def _explained_by_days(one: dict[str, Any], moved: pl.DataFrame) -> pl.DataFrame | None:
-    """The bookings of the statement's days if they explain its balances: those that were known when it came, else all;
-    without its opening day, which may belong to the statement before it, or with it."""
-    of_days = _of_days(one, moved)
+def _explained_by_days(one: dict[str, Any], told: pl.DataFrame, moved: pl.DataFrame) -> pl.DataFrame | None:
+    """The bookings of the statement's days, with what it `told`, if they explain its balances: all, else those that
+    were known when it came; with its opening day, or without it, which may belong to the statement before it."""
+    of_days = _of_days(one, moved).join(told, on="place", how="anti")
     for rows in (of_days, of_days.filter(pl.col("created_at") <= one["received_at"])):
         for choice in (rows, rows.filter(pl.col("booking_date") > one["opening_date"])):
-            if sum_of(choice) == _change(one):
-                return choice
+            if sum_of(choice) + sum_of(told) == _change(one):
+                return pl.concat([choice, told])
     return None
 
 

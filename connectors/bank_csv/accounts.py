@@ -12,6 +12,7 @@ from analytics.records import AccountRecord, Record, StatementRecord, Transactio
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.rows import Booking
 
+CHAIN_ROWS_MIN = 3  # fewer balances may fit by chance
 ENDS_MAX = 10_000  # of chains of balances; those of a whole file have two
 
 
@@ -104,11 +105,13 @@ class AccountBlock(Struct):
         if theirs does not tell; None where neither states them. Where a line's closing balance contradicts a chain of
         rows, it is from another time: a statement of its own, if that is later."""
         said = self.balances.statement(order) if self.balances.rows else StatementRecord()
-        self.balances = Balances()
+        is_chain, self.balances = said.opening is not None and self.balances.rows >= CHAIN_ROWS_MIN, Balances()
         newest = self.newest if self.newest > date.min else None
         closing, day = (metadata.closing, metadata.closing_date or metadata.dated) if metadata else (None, None)
-        if closing is not None and (said.opening is None or said.closing == closing):
-            said = replace(said, closing=closing, closing_date=day or said.closing_date or newest)
+        if closing is not None and (said.closing in (None, closing) or not is_chain):
+            day = day or said.closing_date or newest
+            said = said if said.closing == closing else StatementRecord()  # a line outweighs balances that prove little
+            said = replace(said, closing=closing, closing_date=day)
         if metadata and metadata.opening is not None:
             first = self.oldest if newest else None
             said = replace(said, opening=metadata.opening, opening_date=first, is_authoritative=first is not None)

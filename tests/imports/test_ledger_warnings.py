@@ -1,5 +1,6 @@
 """What an import says of a ledger that its statements contradict, and what `bankdata check --accounts` says of it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,11 @@ def test_a_statement_that_contradicts_itself_is_said_to_the_cent(eva: Household,
     eva.bring(statement(tmp_path, 1, "100,00", "10,00", "89,99"))
     said = f"  {IBAN}: The statement from 1 January 2026 to 28 January 2026 differs from its bookings by"
     assert f"{said} -0.01 EUR." in eva.lines
+
+
+def test_the_json_of_an_import_has_every_sentence_of_its_text(eva: Household, tmp_path: Path) -> None:
+    eva.bring(statement(tmp_path, 1, "100,00", "10,00", "89,99"), is_json=True)
+    (said,) = json.loads(eva.lines[-1])["warnings"]
+    assert said == (
+        f"{IBAN}: The statement from 1 January 2026 to 28 January 2026 differs from its bookings by -0.01 EUR."
+    )

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv import accounts
@@ -32,11 +33,14 @@ def test_a_balance_of_a_later_day_than_the_rows_stands_alone_beside_their_chain(
         closing_date=date(2026, 1, 2),
         is_authoritative=True,
     )
-    assert read_csv(f"Kontostand;13,00\n{BALANCED}")[2] == [chain]
-    assert read_csv(f"Kontostand;50,00\n{BALANCED}")[2] == [chain]  # of an unknown day
-    assert read_csv(f"Kontostand am 02.01.2026:;50,00\n{BALANCED}")[2] == [chain]
+    rows = BALANCED.replace("01.01", "01.01.2026;2,00;10,00\n01.01", 1)
+    chain = replace(chain, opening=Decimal("8.00"))
+    assert read_csv(f"Kontostand;13,00\n{rows}")[2] == [chain]
+    assert read_csv(f"Kontostand;50,00\n{rows}")[2] == [chain]  # of an unknown day
+    assert read_csv(f"Kontostand am 02.01.2026:;50,00\n{rows}")[2] == [chain]
     later = StatementRecord(closing=Decimal("50.00"), closing_date=date(2026, 1, 5))
-    assert read_csv(f"Kontostand am 05.01.2026:;50,00\n{BALANCED}")[2] == [chain, later]
+    assert read_csv(f"Kontostand am 05.01.2026:;50,00\n{rows}")[2] == [chain, later]
+    assert read_csv(f"Kontostand am 05.01.2026:;50,00\n{BALANCED}")[2] == [later]  # two rows prove little
 
 
 @pytest.mark.requirement("readers.csv.metadata")
