@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from analytics.classification.rules import ChosenCategory, InvalidRule, Rule, parse_rules, render_rules
+from analytics.classification.rules import (
+    ChosenCategory,
+    InvalidRule,
+    Rule,
+    is_correction_key,
+    parse_rules,
+    render_rules,
+)
 from storage.database import Session, Transaction, put_row
 from storage.words import annotations
 
@@ -28,10 +35,14 @@ def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule
 
 def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
     """The categories that the user chose for all bookings of a counterpart, by the key of the correction
-    (`creditor:...`, `iban:...` or `merchant:...`)."""
+    (`creditor:...`, `iban:...` or `merchant:...`). Others, which imports of words have once let in, decide nothing."""
     columns = ", ".join(ChosenCategory._fields)
     rows = session.rows(f"SELECT key, {columns} FROM corrections WHERE user_id = $1", user_id)
-    return {row["key"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields)) for row in rows}
+    return {
+        row["key"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields))
+        for row in rows
+        if is_correction_key(row["key"])
+    }
 
 
 def forget_correction(session: Session, user_id: str, key: str) -> None:

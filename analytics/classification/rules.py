@@ -172,6 +172,12 @@ def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, mer
     return f"merchant:{comparable_value('merchantName', merchant_name)}" if merchant_name else None
 
 
+def is_correction_key(key: object) -> bool:
+    """Whether this is a key as `correction_key` makes them."""
+    kind, _, value = str(key).partition(":")
+    return kind in ("creditor", "iban", "merchant") and value != ""
+
+
 def _parse_rule(number: int, line: str) -> Rule:
     try:
         given: object = json.loads(line)

@@ -8,6 +8,8 @@ set -eu
 backups="${1:?the folder of the backups}"
 keep="${2:-7}"
 mkdir -p "$backups/base" "$backups/wal"
+exec 9> "$backups/.lock"
+flock -n 9 || { echo "another base backup into $backups is running" >&2; exit 1; }
 rm -rf "$backups/base/.part"
 pg_basebackup --pgdata="$backups/base/.part" --checkpoint=fast --wal-method=stream --no-password
 mv "$backups/base/.part" "$backups/base/$(date -u +%Y%m%d-%H%M%S)" # of its end: what can be restored begins there
@@ -16,4 +18,4 @@ ls -1 "$backups/base" | sort -r | tail -n +$((keep + 1)) | while read -r old; do
 done
 oldest="$(ls -1 "$backups/base" | sort | head -n 1)"
 needed="$(sed -n 's/^START WAL LOCATION: .*(file \(.*\))$/\1/p' "$backups/base/$oldest/backup_label")"
-pg_archivecleanup "$backups/wal" "$needed"
+pg_archivecleanup -x .gz "$backups/wal" "$needed"

@@ -27,7 +27,7 @@ hot_standby = off
 fsync = off
 max_connections = 50
 archive_mode = off
-restore_command = 'cp "{wal}/%f" "%p"'
+restore_command = 'gunzip < "{wal}/%f.gz" > "%p" || cp "{wal}/%f" "%p"'
 recovery_target_action = 'promote'
 """
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from storage import documents
+from storage.boundary import undo_on_failure
 from storage.database import Database, StoreError
 
 NONCE_BYTES = 12  # "96-bit IVs ... are recommended" NIST SP 800-38D 5.2.1.1
@@ -92,7 +93,7 @@ class KeyFile:
 
     def _private_file(self, content: bytes) -> Path:
         descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=".keys-")  # mkstemp makes mode 0600
-        with os.fdopen(descriptor, "wb") as file:
+        with undo_on_failure(Path(name).unlink), os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

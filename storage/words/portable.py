@@ -16,6 +16,7 @@ from analytics.classification.rules import (
     ChosenCategory,
     Rule,
     as_json,
+    is_correction_key,
     is_tag,
     parse_rules,
     render_rules,
@@ -105,6 +106,8 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                 choice = _choice(entry, own)
                 if choice is None:
                     raise KeyError("category")
+                if not is_correction_key(entry["key"]):
+                    raise ValueError("key: must begin with creditor:, iban: or merchant:")
                 if entry["key"] not in corrections:
                     rules.correct(session, user_id, str(entry["key"]), choice)
                     count += 1

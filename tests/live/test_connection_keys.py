@@ -1,5 +1,6 @@
 """What opens banks is encrypted, bound to its place, and worth nothing without a file that no backup holds."""
 
+import errno
 import json
 import os
 import stat
@@ -18,7 +19,7 @@ from storage.bank_access.connection_keys import (
     SecretsUnreadable,
 )
 from storage.database import Database
-from storage.keys.places import KeysUnusable, SealedKeys
+from storage.keys.places import KeyFile, KeysUnusable, SealedKeys
 from tests.conftest import NOW
 
 pytestmark = pytest.mark.requirement("live.secrets")
@@ -47,6 +48,21 @@ def test_what_is_sealed_is_read_again_and_stands_nowhere_in_clear(database: Data
     assert "pass" not in str(database.rows("SELECT field, sealed FROM connection_secrets"))
     connection_secrets.keep(database, keys, "u1", "con_1", {"access_url": "another"})
     assert connection_secrets.find(database, keys, "u1", "con_1") == {"access_url": "another"}
+
+
+def test_keys_that_a_full_disk_does_not_take_leave_nothing_and_the_former_ones(
+    keys: ConnectionKeys, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.seal("x", about="y")
+    before = file.read_bytes()
+
+    def no_room(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(KeysUnusable, match="No space left on device"):
+        KeyFile(file).replace(b"new", None)
+    assert ([each.name for each in file.parent.iterdir()], file.read_bytes()) == ([file.name], before)
 
 
 def test_the_file_of_keys_is_made_when_it_is_needed_and_is_private(keys: ConnectionKeys, file: Path) -> None:

@@ -1,5 +1,6 @@
 """The restore drill over a real PostgreSQL, which is backed up by the script of docs/deploy."""
 
+import fcntl
 import os
 import pwd
 import re
@@ -68,7 +69,7 @@ class BackedUp:
         (name,) = self.cluster.sql("SELECT pg_walfile_name(pg_current_wal_lsn())")[0]
         self.cluster.sql("SELECT pg_switch_wal()")
         deadline = time.monotonic() + 30
-        while not (self.backups / "wal" / name).exists():
+        while not (self.backups / "wal" / f"{name}.gz").exists():
             assert time.monotonic() < deadline, "the WAL is not archived"
             time.sleep(0.05)
 
@@ -183,9 +184,13 @@ def test_what_is_wrong_with_a_backup_is_said(backed_up: BackedUp, monkeypatch: p
     assert "does not hold the key of 1 of this store's bank connections" in said.lines[-1]
     needed = re.search(r"\(file (\w+)\)", (base / "backup_label").read_text())
     assert needed is not None
-    assert min(path.name for path in (backed_up.backups / "wal").iterdir() if not path.suffix) >= needed[1], (
-        "older WAL is gone"
-    )
+    archived = [path.stem for path in (backed_up.backups / "wal").iterdir() if path.name.count(".") == 1]
+    assert min(archived) >= needed[1], "older WAL is gone"
+    with (backed_up.backups / ".lock").open("w") as another:
+        fcntl.flock(another, fcntl.LOCK_EX)
+        with pytest.raises(subprocess.CalledProcessError):
+            backed_up.back_up()
+    assert [each.name for each in (backed_up.backups / "base").iterdir()] == [base.name]
 
     control = base / "global" / "pg_control"
     control.write_bytes(control.read_bytes()[::-1])

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from analytics.classification.rules import ChosenCategory
+from storage import rules
 from storage.words import portable
 from storage.words.portable import InvalidWords
 from tests.explanations.conftest import Holder, Service
@@ -132,6 +134,18 @@ def test_what_is_no_export_of_words_is_refused(holder: Holder, changed: dict[str
 def test_a_line_of_another_shape_is_no_words(holder: Holder, line: str) -> None:
     with pytest.raises(InvalidWords, match="line 1: not a line of `bankdata words export`"):
         read(holder, [line])
+
+
+@pytest.mark.requirement("words.portable")
+@pytest.mark.parametrize("key", ["shop:Rewe", "merchant", "iban:", ""])
+def test_a_correction_with_an_unknown_key_is_refused_and_one_that_is_there_decides_nothing(
+    holder: Holder, key: str
+) -> None:
+    with pytest.raises(InvalidWords, match="line 1: key: must begin with creditor:, iban: or merchant:"):
+        read(holder, [json.dumps({"kind": "correction", "key": key, "category": "RENT"})])
+    with holder.service.services.everybody.transaction() as session:
+        rules.correct(session, holder.user.id, key, ChosenCategory("RENT"))
+        assert rules.corrections(session, holder.user.id) == {}
 
 
 @pytest.mark.requirement("words.portable")
