@@ -11,6 +11,7 @@ from fractions import Fraction
 from importlib import resources
 from itertools import chain
 
+from anyio import CapacityLimiter, to_thread
 from connexion.operations import AbstractOperation
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -163,7 +164,9 @@ class SimpleFinEndpoint:
             parts = _gathered(pieces)
             first, second = next(parts), next(parts, None)
         headers = {"content-type": "application/json"}
-        return Answer(body=first if second is None else _InPieces(chain([first, second], parts)), headers=headers)
+        if second is None:
+            return Answer(body=first, headers=headers)
+        return Answer(body=_InPieces(chain([first, second], parts), services.exports.shaping), headers=headers)
 
     def _slow_down(self, user_part: str, address: str) -> None:
         wait = self._access.wait_after_guess(user_part, address=address)
@@ -186,11 +189,11 @@ def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
 class _InPieces:
     """The body of a long answer, each piece of which is made in a thread when those before it have been taken."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
+    def __init__(self, pieces: Iterator[bytes], limiter: CapacityLimiter) -> None:
+        self._pieces, self._limiter = pieces, limiter
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while piece := await run_in_threadpool(next, self._pieces, b""):
+        while piece := await to_thread.run_sync(next, self._pieces, b"", limiter=self._limiter):
             yield piece
 
     async def aclose(self) -> None:

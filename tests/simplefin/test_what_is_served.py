@@ -127,6 +127,16 @@ def test_start_counts_and_end_does_not(new: New) -> None:
     assert len(app.rows("start-date=-1e30&end-date=99999999999999999999999999")) == 9
 
 
+def test_a_long_answer_comes_in_pieces_with_the_same_content(new: New, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = new[0].get("start-date=0&pending=1")
+    assert "content-length" in whole.headers
+    monkeypatch.setattr("handlers.simplefin.account_set.PIECE_ROWS", 2)
+    monkeypatch.setattr("handlers.simplefin.endpoint.PART_BYTES", 100)
+    in_pieces = new[0].get("start-date=0&pending=1")
+    assert "content-length" not in in_pieces.headers
+    assert in_pieces.content == whole.content
+
+
 @pytest.mark.parametrize("query", ["start-date=yesterday", "start-date=", "end-date=2026-11-20", "start-date=NaN"])
 def test_what_is_no_number_is_refused_in_words_of_the_protocol(new: New, query: str) -> None:
     answer = new[0].get(query)
