@@ -99,6 +99,10 @@ TABLE_IN_USE = (
     f"The tables cannot be brought up to date: one has been in use for {LOCK_SECONDS} seconds, which pg_stat_activity"
     " tells of. Nothing has been changed; start again when that is over."
 )
+MAY_NOT = (
+    "The role of BANKDATA_DATABASE_URL must own its tables and be allowed to make more. A superuser says in this"
+    " database: GRANT ALL ON SCHEMA public TO role; ALTER ROLE role SET search_path = public."
+)
 NOT_BEHIND_A_POOLER = (
     "Indexes cannot be built behind a pooler. Run `bankdata build-indexes` with BANKDATA_DATABASE_URL set to the"
     " address of PostgreSQL itself and BANKDATA_DATABASE_PREPARE to on."
@@ -602,6 +606,8 @@ def _translate_errors() -> Iterator[None]:
         raise Conflict(_first_line(error)) from error
     except psycopg.IntegrityError as error:
         raise ConstraintViolated(_first_line(error)) from error
+    except (errors.InsufficientPrivilege, errors.InvalidSchemaName) as error:
+        raise StoreError(f"The database refuses: {_first_line(error)}. {MAY_NOT}") from error
     except errors.DiskFull as error:
         raise store_full() from error
     except errors.IoError as error:

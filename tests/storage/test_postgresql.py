@@ -228,6 +228,19 @@ def test_the_bookings_of_other_accounts_are_not_fetched_to_judge_one(bank: Bank)
     assert found.moved["account_id"].to_list() == [report.account_id]
 
 
+@pytest.mark.requirement("postgresql.order")
+@pytest.mark.parametrize(
+    ("setting", "said"), [("public", "permission denied for schema public"), ("''", "no schema has been selected")]
+)
+def test_a_role_that_may_not_make_tables_is_told_what_to_grant(mortal: Cluster, setting: str, said: str) -> None:
+    role = f"may_nothing_{len(setting)}"
+    mortal.sql(f"CREATE ROLE {role} LOGIN")
+    mortal.sql(f"ALTER ROLE {role} SET search_path = {setting}")
+    refused = pytest.raises(StoreError, match=rf"{said}.*GRANT ALL ON SCHEMA public")
+    with closing(opened(mortal.url("postgres").replace("bankdata@", f"{role}@"))) as database, refused:
+        runner.migrate(database, now=NOW)
+
+
 @pytest.mark.requirement("postgresql.unavailable")
 @pytest.mark.parametrize(
     ("said", "told"),
