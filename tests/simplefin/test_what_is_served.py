@@ -228,12 +228,13 @@ def test_an_account_has_every_field_that_any_app_insists_on(service: Service, ho
         "currency": "EUR",
         "balance": "5.00",
         "available-balance": "5.00",
-        "balance-date": seconds("2026-11-20T10:00"),
+        "balance-date": account["balance-date"],
         "transactions": [],
         "holdings": [],
         "conn_id": holder.connection.id,
         "org": account["org"],
     }
+    assert 0 <= account["balance-date"] - seconds("2026-11-20T12:00") < 3600, "when it was synced"
     assert account["org"] == {
         "id": holder.connection.id,
         "name": "Bank",
