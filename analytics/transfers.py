@@ -157,9 +157,9 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
     for (out_keys, in_keys), is_equal, days in steps:
         if out.is_empty() or into.is_empty():
             break
+        if not is_equal and days == DAYS_APART[0]:
+            out = _mutual_within_days(out, into)
         speaking_out, speaking_in = out.filter(_speaks(out_keys)), into.filter(_speaks(in_keys))
-        if not is_equal:
-            speaking_out = speaking_out.join(speaking_in, left_on=out_keys, right_on=in_keys, how="semi")
         if speaking_out.is_empty() or speaking_in.is_empty():
             continue
         paired = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days, is_equal=is_equal)
@@ -167,6 +167,20 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
         into = into.filter(~pl.col("id").is_in(paired["in_id"].implode()))
         pairs.append(paired)
     return pl.concat(pairs)
+
+
+def _mutual_within_days(out: pl.DataFrame, into: pl.DataFrame) -> pl.DataFrame:
+    """The leaving legs that have an arriving one that names their account as they name its, within DAYS_APART_MAX."""
+    days = (pl.col("booking_date") + pl.duration(days=pl.col("days"))).alias("day")
+    near = (
+        out.filter(pl.col("target").is_not_null())
+        .join(pl.DataFrame({"days": DAYS_APART}), how="cross")
+        .with_columns(days)
+        .join(
+            into, left_on=["account_id", "target", "day"], right_on=["target", "account_id", "booking_date"], how="semi"
+        )
+    )
+    return out.filter(pl.col("id").is_in(near["id"].implode()))
 
 
 def _speaks(keys: Sequence[str]) -> pl.Expr:
@@ -184,28 +198,25 @@ def _in_order(
     order of their ids. Unless `is_equal`, pairs in two currencies, and those of which a fee is missing, at most
     FEE_SHARE_MAX of what left; the largest of a day first."""
     same = ["currency", "size", "day", "number"] if is_equal else ["day", "number"]
+    compared = [] if is_equal else ["currency", "size"]
     arriving = _numbered(into, [*in_keys, *same[:-1]], days=0).select(
         pl.col("id").alias("in_id"),
         pl.col("account_id").alias("in_account"),
         *same,
-        *(pl.col(name).alias(f"{name}_in") for name in ("currency", "size")),
+        *(pl.col(name).alias(f"{name}_in") for name in compared),
         *(pl.col(in_key).alias(f"same_{out_key}") for out_key, in_key in zip(out_keys, in_keys, strict=True)),
     )
-    lost, is_one_currency = pl.col("size") - pl.col("size_in"), pl.col("currency") == pl.col("currency_in")
-    is_fee = lost.is_between(0, pl.col("size") * FEE_SHARE_MAX)
-    return (
-        _numbered(out, [*out_keys, *same[:-1]], days=days)
-        .join(arriving, left_on=[*out_keys, *same], right_on=[*(f"same_{key}" for key in out_keys), *same])
-        .filter(~is_one_currency | is_fee)
-        .with_columns(pl.when(is_one_currency & (lost > 0)).then(lost).alias("transfer_fee"))
-        .select(
-            pl.col("id").alias("out_id"),
-            "in_id",
-            pl.col("account_id").alias("out_account"),
-            "in_account",
-            pl.col("transfer_fee").cast(MONEY),
-        )
+    paired = _numbered(out, [*out_keys, *same[:-1]], days=days).join(
+        arriving, left_on=[*out_keys, *same], right_on=[*(f"same_{key}" for key in out_keys), *same]
     )
+    fee = pl.lit(None, dtype=MONEY)
+    if not is_equal:
+        lost, is_one_currency = pl.col("size") - pl.col("size_in"), pl.col("currency") == pl.col("currency_in")
+        is_fee = lost.is_between(0, pl.col("size") * FEE_SHARE_MAX)
+        paired = paired.filter(~is_one_currency | is_fee)
+        fee = pl.when(is_one_currency & (lost > 0)).then(lost).cast(MONEY)
+    names = (pl.col("id").alias("out_id"), "in_id", pl.col("account_id").alias("out_account"), "in_account")
+    return paired.select(*names, fee.alias("transfer_fee"))
 
 
 def _numbered(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
