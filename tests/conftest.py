@@ -38,22 +38,37 @@ SEEDS = _Seeds()
 TESTS = Path(__file__).parent
 STORAGE = TESTS / "storage"
 ASKED_FROM_OUTSIDE = ("clients", "documents", "package", "page")  # folders whose servers need no tracer
-REACHED_ELSEWHERE = {  # long ones that reach no line alone
+REACHED_ELSEWHERE = {  # dear ones that reach hardly a line alone
     "tests/attack/http/test_attacks.py",
+    "tests/bench/test_bench.py",
     "tests/cache/test_never_stale.py",
     "tests/cache/test_same_bytes.py",
+    "tests/calendar/test_what_is_due.py",
+    "tests/contract/test_bounds.py",
+    "tests/demo/test_export_round_trips.py",
+    "tests/demo/test_files_equal_sync.py",
     "tests/explanations/test_figures_explained.py",
+    "tests/explanations/test_recomputed.py",
     "tests/explanations/test_while_importing.py",
+    "tests/imports/test_exports.py",
     "tests/imports/test_formats_of_one_account.py",
     "tests/imports/test_rules_and_corrections.py",
+    "tests/imports/test_undo.py",
     "tests/live/test_finapi.py",
     "tests/live/test_fints.py",
     "tests/mcp/test_hostile_texts.py",
+    "tests/oauth/pages/test_second_press.py",
     "tests/service/test_behind_a_proxy.py",
     "tests/service/test_random_selections.py",
+    "tests/statements_csv/test_csv_refusals.py",
     "tests/storage/test_border_of_selection.py",
+    "tests/storage/test_complete_windows.py",
+    "tests/storage/test_former_tellings.py",
+    "tests/storage/test_ingest_states.py",
+    "tests/storage/test_migrations.py",
     "tests/storage/test_random_histories.py",
     "tests/storage/test_repeated_syncs.py",
+    "tests/words/test_words_survive.py",
 }
 
 

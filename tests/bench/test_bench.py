@@ -17,6 +17,8 @@ import pytest
 from tests.benchmarks.bench.workload import REPEATED, WORKS
 from tests.cli.conftest import bankdata
 
+pytestmark = pytest.mark.long  # it starts servers and loads them
+
 USERS = {1000: 20, 2000: 40}
 SECONDS = 0.1
 OURS = {size: f"bankdata, {size:,} bookings" for size in USERS}
