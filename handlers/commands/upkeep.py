@@ -35,6 +35,10 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         faults.append(f"{services.missing_key} {how.capitalize()}; the connections then go on by themselves.")
     if (off := services.clock_watch.wrong()) is not None:
         faults.append(off)
+    if gone := store_facts.missing_tables(services.everybody):
+        faults.append(f"The store lacks {', '.join(gone)}, which a migration has made: restore a backup.")
+    if store_facts.is_archiving_failing(services.everybody):
+        faults.append("PostgreSQL fails to archive its WAL: its log says why, and it keeps all of it until that works.")
     found = len(users.everyone(services.everybody))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
     report.line(f"store      schema version {runner.current_version(services.everybody)}, {settings.store_name}")

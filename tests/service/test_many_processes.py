@@ -32,7 +32,7 @@ from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.statement_files import ENDED
 from handlers.workers import FROZEN_AFTER, Watch, _end_with_parent, _serve
-from storage import connections, users
+from storage import connections, store_facts, users
 from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
 from storage.keys.places import KeysUnusable
@@ -395,6 +395,21 @@ def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
     with pytest.raises(SystemExit):
         _serve(ENGINE.settings(tmp_path), nothing, nothing, False, [0.0], 0)
     assert caplog.messages == ["[Errno 13] Permission denied: '/data/keys.json'"]
+
+
+@pytest.mark.requirement("workers.clocks")
+def test_check_names_a_table_that_was_dropped_and_an_archive_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
+        assert not store_facts.is_archiving_failing(services.everybody)
+        services.everybody.execute("DROP TABLE corrections")
+        monkeypatch.setattr(store_facts, "is_archiving_failing", lambda _session: True)
+        said = Said()
+        with pytest.raises(CommandError, match="2 problems found"):
+            upkeep.check(services, said)
+    assert "The store lacks corrections," in said.lines[-2]
+    assert "fails to archive its WAL" in said.lines[-1]
 
 
 @pytest.mark.requirement("workers.watched")
