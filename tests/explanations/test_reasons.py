@@ -1,5 +1,6 @@
 """Every rule that can be stored is told in a sentence a person understands."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -82,8 +83,10 @@ def test_what_the_user_has_said_is_told_as_such(rule: str | None, told: str) -> 
 @pytest.mark.requirement("explanations.reasons")
 @pytest.mark.parametrize("rule", [BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT, BY_AMOUNT])
 def test_a_transfer_is_told_with_its_other_leg_or_without(rule: str) -> None:
-    paired = reasons.transfer_reason({"transfer_rule": rule, "transfer_id": "txn_2"})
+    paired = reasons.transfer_reason({"transfer_rule": rule, "transfer_id": "txn_2", "transfer_fee": None})
+    lossy = reasons.transfer_reason({"transfer_rule": rule, "transfer_id": "txn_2", "transfer_fee": Decimal("0.50")})
     alone = reasons.transfer_reason({"transfer_rule": rule, "transfer_id": None})
     assert paired.endswith("it is left out where both accounts are selected.")
+    assert lossy.endswith("only the fee counts that it lost on its way.")
     assert alone.endswith("so it counts as income or expense until one arrives.")
     assert paired != alone != reasons.transfer_reason({"transfer_rule": None, "transfer_id": None})

@@ -256,7 +256,16 @@ def test_a_disk_that_fails_for_a_moment_is_no_lost_race_and_spends_nothing(tmp_p
 
 
 @pytest.mark.requirement("store.full-disk")
-def test_a_store_whose_disk_failed_beyond_repair_is_opened_again(tmp_path: Path, now: datetime) -> None:
+def test_a_store_whose_disk_failed_beyond_repair_is_opened_again(
+    tmp_path: Path, now: datetime, request: pytest.FixtureRequest
+) -> None:
+    if "eatmydata" in os.environ.get(
+        "LD_PRELOAD", ""
+    ):  # as in the gate, where nothing waits for a disk and so none fails
+        waiting = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        this = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", request.node.nodeid]
+        assert subprocess.run(this, env=waiting, cwd=request.config.rootpath, capture_output=True).returncode == 0
+        return
     with closing(whole(DuckDBFile(tmp_path / "bankdata.duckdb"))) as database:
         runner.migrate(database, now=now)
         bank = make_bank(database, now)
