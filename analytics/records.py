@@ -104,7 +104,8 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     source that is asked for days has reported all bookings of these days, both included; it may be unable to report
     earlier ones. `are_days_complete` is the same claim in records of earlier imports: of each day with a booking, all
     bookings are there. `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless
-    history.
+    history. `corrected` are ids of bookings told before, without the content behind them in `provider_id`, that the
+    bank has replaced by others or deleted since.
     """
 
     opening: Decimal | None = None
@@ -117,6 +118,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     is_pending_complete: bool = False
     are_days_complete: bool = False
     is_authoritative: bool = False
+    corrected: tuple[str, ...] = ()
     is_notification: bool = False  # its bookings are perhaps details of what a statement books as a whole (camt.054)
 
 

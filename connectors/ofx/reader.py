@@ -103,6 +103,7 @@ class _TagReader(Struct):
     line: int = 1
     seen: Counter[str] = field(default_factory=Counter)
     doubtful: dict[str, int] = field(default_factory=dict)  # the decimal mark of doubtful amounts, and a line of each
+    corrected: list[str] = field(default_factory=list)  # FITIDs of bookings that were replaced or deleted (OFX 11.4.2)
     decimal_marks: set[str] = field(default_factory=set)  # behind which decimals stand beyond doubt
 
     def take(self, token: Token) -> Iterator[Record] | tuple[Record, ...]:
@@ -123,6 +124,7 @@ class _TagReader(Struct):
         self.path.append(name)
         if name in _STATEMENTS:
             self.statement, self.account, self.seen = {"KIND": name.encode()}, None, Counter()
+            self.corrected = []
         elif name in _BOOKINGS:
             if self.statement is None:
                 raise self._malformed("a booking stands outside of a statement")
@@ -196,7 +198,11 @@ class _TagReader(Struct):
             original_currency=foreign if foreign != account.currency else None,
             mcc=mcc.zfill(4) if mcc.isascii() and mcc.isdigit() and len(mcc) < 5 and int(mcc) else None,
         )
-        return (record,) if account is self.account else (self._open(account), record)
+        corrected = clean_key(text("CORRECTFITID"))
+        if corrected and corrected != clean_key(text("FITID")):
+            self.corrected.append(corrected)
+        records = () if corrected and text("CORRECTACTION", "").upper() == "DELETE" else (record,)
+        return records if account is self.account else (self._open(account), *records)
 
     def _end_statement(self) -> tuple[Record, ...]:
         assert self.statement is not None
@@ -205,7 +211,8 @@ class _TagReader(Struct):
         priced = _PRICE.fullmatch(balance)
         written = "".join(priced.groups()) if priced else balance
         closing = self._amount(written, account.currency, "balance") if balance else None
-        record = StatementRecord(closing=closing, closing_date=None if closing is None else self._closing_day())
+        day = None if closing is None else self._closing_day()
+        record = StatementRecord(closing=closing, closing_date=day, corrected=tuple(self.corrected))
         opened = () if account is self.account else (self._open(account),)
         self.statement, self.account = None, None
         self.statements += 1

@@ -13,7 +13,7 @@ from analytics import frames
 from storage import journal
 from storage.changes import feed
 from storage.database import as_json
-from storage.importing import duplicate_flags, statements, taken_back
+from storage.importing import contributions, duplicate_flags, statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.combined_texts import all_references, fuller_words
 from storage.importing.derivation import Derivation, write
@@ -44,6 +44,7 @@ from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import PARTING, Spool, days_at_once
 from storage.importing.teller import FILES, Teller
 
+CONTENT_BEHIND_ID = r"\|\d{4}-\d\d-\d\d\|[^|]*(\|\d+)?$"  # day, amount, count in ids of OFX (connectors/ofx)
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
 AMOUNT = ("amount", "currency")
 WRITTEN = (
@@ -86,6 +87,7 @@ class AccountBatch:
         self._spool = spool
         self._derivation = derivation
         self._notified: set[int] = set()  # places of bookings that notifications tell
+        self._corrected = set[str]()  # ids that the bank has replaced or deleted
         self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._ids = NO_PAIRS  # as which each booking is stored
         self._stored = StoredBookings(teller, account_id)
@@ -96,6 +98,7 @@ class AccountBatch:
         source alone; stored rows of another source match by day and amount alone where nothing surer does."""
         given = windows(reported)
         self._notified = {place for each in reported if each.statement.is_notification for place in each.places}
+        self._take_back_corrected(reported)
         report = self._merge_booked(source, reported, given)
         waiting = self._keys(reported, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in reported)
@@ -159,8 +162,25 @@ class AccountBatch:
         lacking = (rows[0]["moved"] or 0) - told["amount"].sum()
         return bool(rows[0]["balance"] - said.closing == lacking != 0)
 
+    def _take_back_corrected(self, reported: Sequence[AccountStatement]) -> None:
+        """Put aside the stored rows that a file says to be replaced or deleted, and note them, so that no older file
+        brings them again."""
+        if self._teller.is_live:
+            return
+        named = {id_ for each in reported for id_ in each.statement.corrected}
+        self._corrected = named | contributions.corrected(self._session, self._user_id, self._account_id)
+        if named:
+            claim = pl.col("claim").str.strip_prefix(f"{FILES}:").str.replace(CONTENT_BEHIND_ID, "")
+            back = self._stored.every("transactions").filter(claim.is_in(list(named)).fill_null(value=False))
+            self._former += back.select("booking_date", "amount", "created_at").rows()
+            self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
+
     def _keys(self, reported: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
-        return self._spool.keys(each.places for each in reported).filter(kept)
+        keys = self._spool.keys(each.places for each in reported).filter(kept)
+        if not self._corrected:
+            return keys
+        name = pl.col("provider_id").str.replace(CONTENT_BEHIND_ID, "")
+        return keys.filter(~name.is_in(list(self._corrected)).fill_null(value=False))
 
     def _merge_booked(
         self, source: str, reported: Sequence[AccountStatement], given: Sequence[ReportedWindow]

@@ -51,6 +51,15 @@ class Contribution(Struct, frozen=True, kw_only=True):
     imported_at: datetime
 
 
+def corrected(session: Session, user_id: str, account_id: str) -> set[str]:
+    """The ids of bookings of the account of which some file said that the bank has replaced or deleted them."""
+    rows = session.rows(
+        "SELECT blocks FROM contributions WHERE user_id = $1 AND account_id = $2 AND strpos(blocks, $3) > 0",
+        *(user_id, account_id, '"corrected":['),
+    )
+    return {id_ for row in rows for block in _blocks_of_json(row["blocks"]) for id_ in block.statement.corrected}
+
+
 def remember(
     session: Transaction,
     reported: Sequence[AccountStatement],
