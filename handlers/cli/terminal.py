@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 BAR_CHARACTERS = 20
+CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 REST_AFTER = 3.0  # seconds; before that an estimate of the rest jumps about
 
 
@@ -31,7 +32,7 @@ class Terminal:
         """Print a line of the result."""
         self.end()
         with writing():
-            click.echo(text)
+            click.echo(visible(text))
 
     def note(self, text: str) -> None:
         """Print a note for the person, or keep it until `release`."""
@@ -39,7 +40,7 @@ class Terminal:
             self._kept.append(text)
             return
         self.end()
-        click.echo(text, err=True)
+        click.echo(visible(text), err=True)
 
     def release(self) -> None:
         """Print the notes that were kept, now that what they say is true."""
@@ -54,7 +55,7 @@ class Terminal:
         now = time.monotonic()
         if not self._bar_shown:
             self._began = now
-        text = progress_text(label, done, max(1, total), seconds=now - self._began)
+        text = progress_text(visible(label), done, max(1, total), seconds=now - self._began)
         text = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps could not be drawn again
         click.echo(f"\r\x1b[2K{text}", nl=False, err=True)
         self._bar_shown = True
@@ -102,6 +103,12 @@ class Terminal:
             self._bar_shown = False
 
 
+def visible(text: str) -> str:
+    """The text with control characters spelled out: names of files and of other people's bookings must not steer the
+    terminal. Tabs and line ends stay."""
+    return text.translate(CONTROLS)
+
+
 def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
     """The bar, the percentage, the label and, after three seconds, the time left at the speed so far, in one line."""
     filled = BAR_CHARACTERS * done // total
@@ -139,4 +146,4 @@ def writing(place: str = "standard output") -> Iterator[None]:
 
 def stop(message: str) -> NoReturn:
     """End the program with this sentence on standard error and exit code 1, by raising ClickException."""
-    raise click.ClickException(message)
+    raise click.ClickException(visible(message))

@@ -10,7 +10,7 @@ from select import select
 import click
 import pytest
 
-from handlers.cli.terminal import Terminal, confirm, progress_text
+from handlers.cli.terminal import Terminal, confirm, progress_text, stop
 
 
 @pytest.mark.requirement("cli.progress")
@@ -26,6 +26,15 @@ from handlers.cli.terminal import Terminal, confirm, progress_text
 )
 def test_the_bar_says_how_much_is_done_and_how_long_the_rest_takes(done: int, seconds: float, expected: str) -> None:
     assert progress_text("a.ofx: reading", done, 100, seconds=seconds) == expected
+
+
+@pytest.mark.requirement("cli.progress")
+def test_control_characters_in_names_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    Terminal().line("a\x1b]0;pwned\x07.ofx\tß\n2")
+    Terminal().note("b\x9b2J\r")
+    with pytest.raises(click.ClickException, match=r"c\\x1b\[2J"):
+        stop("c\x1b[2J")
+    assert capsys.readouterr() == ("a\\x1b]0;pwned\\x07.ofx\tß\n2\n", "b\\x9b2J\\x0d\n")
 
 
 @pytest.mark.requirement("cli.progress")
