@@ -154,8 +154,9 @@ class StatementChain:
             missing = step - between
             if not missing or not _is_order_clear(earlier, later):
                 continue
-            if missing == totals.between(*rooms[place]):  # booked late, with an earlier day
-                rooms[place] = (date.max, date.min)
+            explaining = [each for each in (place, place + 1) if missing == totals.between(*rooms[each])]
+            if explaining:  # booked late with an earlier day, or dated ahead
+                rooms[explaining[0]] = (date.max, date.min)
             elif step == totals.between(last + DAY, first - DAY):
                 self.extra[earlier] += between - step
             else:
