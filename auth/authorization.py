@@ -169,7 +169,7 @@ def challenge_is_well_formed(asked: AuthorizationRequest) -> None:
 
 
 def scope_is_known(asked: AuthorizationRequest) -> None:
-    """Raise InvalidScope for a scope parameter with an unknown scope or none; it may be left out. "invalid_scope The
+    """Raise InvalidScope for a scope parameter without any scope of ours; it may be left out. "invalid_scope The
     requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1"""
     scope = asked.get("scope")
     if scope is not None and scope_set(scope) is None:

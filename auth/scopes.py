@@ -25,15 +25,12 @@ ALL_SCOPES = SCOPES + TICKED_SCOPES
 
 
 def scope_set(text: str) -> frozenset[str] | None:
-    """The scopes of a space-separated list; None where it has none or an unknown one.
+    """The scopes of ours in a space-separated list, which may hold others beside them, such as openid; None without any
+    of ours.
 
-    "The value of the scope parameter is expressed as a list of space-delimited, case-sensitive strings." RFC 6749
-    section 3.3
+    "The authorization server MAY fully or partially ignore the scope requested by the client" RFC 6749 section 3.3
     """
-    names = [name for name in text.split(" ") if name]
-    if not names or any(name not in ALL_SCOPES for name in names):
-        return None
-    return frozenset(names)
+    return frozenset(text.split(" ")).intersection(ALL_SCOPES) or None
 
 
 def scope_text(scopes: Iterable[str]) -> str:

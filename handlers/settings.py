@@ -98,7 +98,9 @@ class Settings:
     registration_limit: tuple[int, timedelta] = _setting(
         "20/hour", read.registration_limit, "new apps per address that nobody has allowed"
     )
-    refresh_reuse_seconds: timedelta = _setting("0", read.seconds(0, 60), "seconds of grace for a used token, 0 to 60")
+    refresh_reuse_seconds: timedelta = _setting(
+        "60", read.seconds(0, 60), "seconds in which a used refresh token is answered again, 0 to 60"
+    )
     writing_clients: frozenset[str] = _setting(
         None, read.client_ids, "ids of apps that may get `write:` scopes", unset=frozenset()
     )

@@ -20,6 +20,7 @@ GRANT_TYPES = ("authorization_code", "refresh_token")
 RESPONSE_TYPES = ("code",)
 URI_MEMBERS = ("client_uri", "logo_uri", "policy_uri", "tos_uri")
 TEXT_MEMBERS = ("software_id", "software_version")
+METHODS = ("none", "client_secret_post", "client_secret_basic")  # each is answered with none
 _JOINERS = "\u200c\u200d"  # belong in emoji and several scripts
 
 
@@ -64,12 +65,14 @@ def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
-    """Raise InvalidClientMetadata for a client that does not use authorization codes, that wants to authenticate at
-    all, or whose scope is no text. Further grant and response types are no fault: "The authorization server MAY reject
-    or replace any of the client's requested metadata values" (RFC 7591 section 3.2.1)."""
+    """Raise InvalidClientMetadata for a client that does not use authorization codes, that wants to authenticate by
+    more than a secret, or whose scope is no text. A secret, further grant and response types and foreign scopes are no
+    fault: "The authorization server MAY reject or replace any of the client's requested metadata values" (RFC 7591
+    section 3.2.1)."""
     _check_supported(document, "grant_types", needed="authorization_code")
     _check_supported(document, "response_types", needed="code")
-    if document.get("token_endpoint_auth_method", "none") not in ("none", None):
+    method = document.get("token_endpoint_auth_method")
+    if method not in (None, "", *METHODS):
         raise InvalidClientMetadata("token_endpoint_auth_method must be none: clients are public and use PKCE.")
     if not isinstance(document.get("scope", ""), str | None):
         raise InvalidClientMetadata("scope must be a text.")
@@ -87,15 +90,14 @@ def _check_supported(document: Mapping[str, Any], member: str, *, needed: str) -
 
 def _optional_members(document: Mapping[str, Any]) -> dict[str, str]:
     kept: dict[str, str] = {}
+    stated = {member: value for member, value in document.items() if value not in (None, "")}  # empty ones as if absent
     for member in URI_MEMBERS:
-        value = document.get(member)
-        if value is not None:
-            kept[member] = _web_address(member, value)
+        if member in stated:
+            kept[member] = _web_address(member, stated[member])
     for member in TEXT_MEMBERS:
-        value = document.get(member)
-        if value is not None:
-            kept[member] = _text(member, value)
-    kind = document.get("application_type")
+        if member in stated:
+            kept[member] = _text(member, stated[member])
+    kind = stated.get("application_type")
     if kind is not None:
         if kind not in ("web", "native"):
             raise InvalidClientMetadata("application_type must be web or native.")

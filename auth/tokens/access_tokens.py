@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from auth import lifetimes
 from auth.errors import InvalidToken
-from auth.scopes import scope_set, scope_text
+from auth.scopes import ALL_SCOPES, scope_set, scope_text
 from auth.tokens.keys import KeyRing
 from storage.oauth.moments import aware
 
@@ -145,7 +145,8 @@ def token_is_valid_already(payload: Payload, now: int) -> None:
 
 def scope_is_ours(payload: Payload, _now: int) -> None:
     """Raise InvalidToken for a scope that this server does not know, or none: nobody can have granted it."""
-    if scope_set(_text(payload, "scope")) is None:
+    scope = _text(payload, "scope")
+    if scope_set(scope) is None or not {"", *ALL_SCOPES}.issuperset(scope.split(" ")):
         raise InvalidToken("scope is not ours")
 
 

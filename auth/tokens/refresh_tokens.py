@@ -80,9 +80,9 @@ def token_is_in_time(presented: PresentedToken) -> None:
 
 
 def scope_is_not_wider(presented: PresentedToken) -> None:
-    """Raise InvalidScope for a scope that is unknown or not granted: "The requested scope MUST NOT include any scope
-    not originally granted by the resource owner, and if omitted is treated as equal to the scope originally granted by
-    the resource owner." RFC 6749 section 6"""
+    """Raise InvalidScope for a scope of ours that is not granted, or none of ours: "The requested scope MUST NOT
+    include any scope not originally granted by the resource owner, and if omitted is treated as equal to the scope
+    originally granted by the resource owner." RFC 6749 section 6"""
     if presented.scope is None:
         return
     wanted = scope_set(presented.scope)
@@ -139,31 +139,32 @@ class RefreshTokens:
                 client_id=client_id,
                 scope=scope,
                 resource=resource,
-                is_in_grace=row.used_at is not None and self._is_in_grace(session, row, successor),
+                is_in_grace=self._is_in_grace(session, row, successor),
                 now=now,
             )
             for check in CHECKS:
                 check(presented)
             narrowed = grant.scope if scope is None else scope_text(scope.split())
-            if presented.is_in_grace:
-                return self._answer(grant, successor, scope=narrowed, details=self._details(session, grant, narrowed))
-            if not tokens.use_refresh(session, token_hash, now=now):
-                raise Reused(grant.id)
-            clients.mark_used(session, client_id, now=now, unless_since=now - lifetimes.CLIENT_USE_NOTED_EVERY)
-            return self._issue_next(session, grant, successor, scope=narrowed)
+            if not presented.is_in_grace:
+                if tokens.use_refresh(session, token_hash, now=now):
+                    clients.mark_used(session, client_id, now=now, unless_since=now - lifetimes.CLIENT_USE_NOTED_EVERY)
+                    return self._issue_next(session, grant, successor, scope=narrowed)
+                overtaken = tokens.find_refresh(session, token_hash)  # another process used it this moment
+                if overtaken is None or not self._is_in_grace(session, overtaken, successor):
+                    raise Reused(grant.id)
+            return self._answer(grant, successor, scope=narrowed, details=self._details(session, grant, narrowed))
 
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
 
     def _is_in_grace(self, session: Session, row: RefreshToken, successor: str) -> bool:
-        """Whether a used token may be answered with its successor once more: it was used within the grace, and the
-        successor is unused.
+        """Whether a token was used and may be answered with its successor once more: it was used within the grace, and
+        the successor is unused.
 
         Without a grace, any stored use forbids it. With one, a clock that was set back in between must not lengthen the
         grace, so the distance counts in both directions.
         """
         grace = self._policy.refresh_reuse_seconds
-        assert row.used_at is not None
-        if not grace or abs(self._now() - row.used_at) >= grace:
+        if row.used_at is None or not grace or abs(self._now() - row.used_at) >= grace:
             return False
         next_row = tokens.find_refresh(session, stored_hash(successor))
         return next_row is not None and next_row.used_at is None

@@ -186,7 +186,7 @@ class Browser:
 
 def policy(*, public_url: str = "http://127.0.0.1:8000", auth_url: str = "", **settings: Any) -> Policy:
     """What the settings of the service are by default."""
-    limits = {"registration_limit": (20, timedelta(hours=1)), "refresh_reuse_seconds": timedelta(0)}
+    limits = {"registration_limit": (20, timedelta(hours=1)), "refresh_reuse_seconds": timedelta(seconds=60)}
     defaults = {"registration": "open", "shows_addresses": False, **limits}
     return Policy(public_url=public_url, auth_url=auth_url or public_url, **{**defaults, **settings})
 

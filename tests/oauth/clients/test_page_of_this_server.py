@@ -304,6 +304,28 @@ def test_an_app_that_the_operator_names_gets_what_the_person_ticks(make_world: A
         "read:accounts"
     )
     assert decided("write:imports")["error"] == "access_denied"
+    asked = world.browser().authorize(client_id, scope="read:annotations openid")
+    assert "/oauth/login" in asked.headers["location"]
+
+
+@pytest.mark.requirement("oauth.writing")
+def test_who_asks_to_read_notes_only_is_not_said_to_want_changes(make_world: Any) -> None:
+    client_id = "Named-by-the-operator-2"
+    world = make_world(writing_clients=frozenset({client_id}))
+    named = world.server.clients.find(world.register())
+    world.database.atomically(
+        lambda session: session.execute("UPDATE oauth_clients SET id = $1 WHERE id = $2", client_id, named.id)
+    )
+    browser = signed_in(world)
+    address = browser.authorize(client_id, scope="read:accounts read:annotations").headers["location"]
+    for language, asks, cannot, changes in (
+        ("en", "It also asks to read what you have written yourself.", "or change anything", "asks to change"),
+        ("de", "Sie möchte außerdem lesen, was Sie selbst notiert haben.", "und nichts ändern", "außerdem ändern"),
+    ):
+        page = browser.client.get(address, headers={"Accept-Language": language}).text
+        assert asks in page
+        assert cannot in page
+        assert changes not in page
 
 
 @pytest.mark.requirement("oauth.writing")

@@ -88,7 +88,8 @@ def test_client_and_address_may_come_once_only(world: Any, name: str) -> None:
         ({"code_challenge_method": "plain"}, "invalid_request"),
         ({"code_challenge_method": "s256"}, "invalid_request"),
         ({"scope": "read:everything"}, "invalid_scope"),
-        ({"scope": "read:accounts openid"}, "invalid_scope"),
+        ({"scope": "openid offline_access"}, "invalid_scope"),
+        ({"scope": "read:accounts openid write:rules"}, "invalid_scope"),
         ({"scope": "READ:ACCOUNTS"}, "invalid_scope"),
         ({"scope": "read:accounts,read:cashflow"}, "invalid_scope"),
         ({"scope": "   "}, "invalid_scope"),
@@ -180,6 +181,13 @@ def test_no_scope_means_all_and_the_consent_page_says_so(world: Any) -> None:
     assert "see your accounts and their balances" in html
     assert "read and search your transactions" in html
     assert "see your cash flow and recurring payments" in html
+
+
+@pytest.mark.requirement("oauth.scope_default")
+def test_foreign_scopes_beside_ours_are_left_out_of_what_is_asked_and_given(world: Any) -> None:
+    client_id, browser = world.register(), world.browser()
+    code, verifier = browser.code(client_id, scope="openid offline_access profile read:accounts")
+    assert world.redeem(code, verifier, client_id).json()["scope"] == "read:accounts"
 
 
 @pytest.mark.requirement("oauth.resource")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from handlers.settings import load
 from tests.oauth.conftest import challenge_of, fields, parameters
 
 
@@ -70,6 +71,8 @@ def test_scopes_can_shrink_for_one_access_token_and_never_grow(world: Any) -> No
     assert world.api(narrow["access_token"], "/api/v1/cashflow").status_code == 403
     wide = world.refresh(narrow["refresh_token"], client_id).json()
     assert wide["scope"] == "read:accounts read:cashflow"
+    with_foreign = world.refresh(wide["refresh_token"], client_id, scope="openid read:cashflow").json()
+    assert with_foreign["scope"] == "read:cashflow"
 
 
 @pytest.mark.requirement("oauth.refresh_grace")
@@ -104,6 +107,12 @@ def test_after_the_grace_or_a_used_successor_the_family_ends(
 
 
 @pytest.mark.requirement("oauth.refresh_grace")
+def test_by_default_a_used_token_is_answered_again_for_a_minute_and_zero_turns_that_off() -> None:
+    assert load({}).refresh_reuse_seconds == timedelta(seconds=60)
+    assert load({"BANKDATA_REFRESH_REUSE_SECONDS": "0"}).refresh_reuse_seconds == timedelta(0)
+
+
+@pytest.mark.requirement("oauth.refresh_grace")
 def test_another_client_gets_nothing_in_the_grace(make_world: Callable[..., Any]) -> None:
     world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     one, thief = world.tokens(), world.register()
@@ -135,7 +144,8 @@ def test_no_secret_is_in_the_store(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.refresh_rotation")
 @pytest.mark.parametrize("seconds", [-0.001, -2, -7200])
-def test_a_clock_that_was_set_back_lets_nobody_use_a_token_twice(fresh: Any, seconds: float) -> None:
+def test_a_clock_that_was_set_back_lets_nobody_use_a_token_twice(make_world: Any, seconds: float) -> None:
+    fresh = make_world(refresh_reuse_seconds=timedelta(0))
     tokens = fresh.tokens()
     winner = fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()
     fresh.clock.forward(seconds=seconds)

@@ -170,8 +170,6 @@ def test_twenty_redirect_uris_are_accepted_and_twenty_one_are_not(world: Any) ->
         {"grant_types": [1]},
         {"response_types": ["token"]},
         {"response_types": "code"},
-        {"token_endpoint_auth_method": "client_secret_basic"},
-        {"token_endpoint_auth_method": "client_secret_post"},
         {"token_endpoint_auth_method": "private_key_jwt"},
         {"token_endpoint_auth_method": "nonsense"},
         {"token_endpoint_auth_method": 1},
@@ -205,6 +203,22 @@ def test_unsupported_extras_beside_what_is_supported_are_replaced(world: Any) ->
     ).json()
     assert body["grant_types"] == ["authorization_code", "refresh_token"]
     assert body["scope"] == "read:accounts read:transactions read:cashflow"
+
+
+@pytest.mark.requirement("oauth.registration")
+@pytest.mark.parametrize("method", ["client_secret_post", "client_secret_basic", ""])
+def test_who_asks_for_a_secret_is_told_that_none_is_needed(world: Any, method: str) -> None:
+    answer = register(world, token_endpoint_auth_method=method)
+    assert (answer.status_code, answer.json()["token_endpoint_auth_method"]) == (201, "none")
+    assert "client_secret" not in answer.json()
+
+
+@pytest.mark.requirement("oauth.registration")
+def test_empty_members_are_as_good_as_none(world: Any) -> None:
+    names = ("client_uri", "logo_uri", "policy_uri", "tos_uri", "software_id", "software_version", "application_type")
+    answer = register(world, **dict.fromkeys(names, ""), scope="")
+    assert answer.status_code == 201
+    assert not answer.json().keys() & set(names)
 
 
 @pytest.mark.requirement("oauth.registration")

@@ -52,7 +52,8 @@ def test_one_of_twelve_redeems_a_code(fresh: Any) -> None:
 @pytest.mark.requirement("oauth.races")
 @pytest.mark.parametrize("without_locks", [False, True])
 @pytest.mark.sampled
-def test_one_of_twelve_refreshes(fresh: Any, without_locks: bool) -> None:
+def test_without_a_grace_one_of_twelve_refreshes(make_world: Callable[..., Any], without_locks: bool) -> None:
+    fresh = make_world(refresh_reuse_seconds=timedelta(0))
     if without_locks:  # as several processes would meet: only the store decides
         fresh.server.codes._one_time._locks = [_Open() for _ in range(64)]
     client_id = fresh.register()
@@ -69,8 +70,12 @@ def test_one_of_twelve_refreshes(fresh: Any, without_locks: bool) -> None:
 
 
 @pytest.mark.requirement("oauth.races")
-def test_in_the_grace_all_twelve_get_the_same_successor(make_world: Callable[..., Any]) -> None:
-    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
+@pytest.mark.parametrize("without_locks", [False, True])
+@pytest.mark.sampled
+def test_in_the_grace_all_twelve_get_the_same_successor(fresh: Any, without_locks: bool) -> None:
+    world = fresh
+    if without_locks:
+        world.server.refresh_tokens._one_time._locks = [_Open() for _ in range(64)]
     tokens = world.tokens()
     results = at_once(
         lambda: world.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
