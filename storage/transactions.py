@@ -32,6 +32,7 @@ ROWS_AT_ONCE = 10_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 RULE_COLUMNS = (
     ", type_rule, category_rule, detailed_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
+    ", transfer_fee"
 )
 DETAILS = {
     **{name: dtype for name, dtype in columns(f"{DETAIL_COLUMNS}{RULE_COLUMNS}").items() if name not in KEPT},

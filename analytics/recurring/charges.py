@@ -64,7 +64,7 @@ def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: b
 @cache
 def _what_may_recur(*, of_any_kind: bool, incoming: bool) -> list[pl.Expr]:
     comes_in = pl.col("amount") > 0
-    may_recur = pl.lit(value=True) if incoming else ~comes_in
+    may_recur = ~(comes_in & pl.col("is_return")) if incoming else ~comes_in  # what came back was not earned
     if not of_any_kind:
         is_excluded = pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False) & ~(comes_in & (pl.col("type") == "salary"))
         is_between_own = pl.col("transfer_account_id").is_not_null()  # whether its other leg is there or not

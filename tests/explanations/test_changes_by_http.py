@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
@@ -103,15 +104,16 @@ def test_what_says_what_is_already_so_changes_no_booking(holder: Holder) -> None
 @pytest.mark.requirement("page.rules")
 def test_of_rules_that_are_added_at_once_none_is_lost(holder: Holder) -> None:
     holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Zwetschge")])
-    wanted = [f"zwetsch{number}" for number in range(6)]
+    wanted, client = [f"zwetsch{number}" for number in range(6)], writer(holder)
 
     def add(value: str) -> int:
         rule = {"field": "counterpartName", "operator": "contains", "value": value, "category": "HEALTH"}
-        return int(writer(holder).post("/rules", json=rule).status_code)
+        return int(client.post("/rules", json=rule).status_code)
 
-    with ThreadPoolExecutor(len(wanted)) as threads:
+    with start_blocking_portal() as client.portal, ThreadPoolExecutor(len(wanted)) as threads:  # one event loop for all
         assert set(threads.map(add, wanted)) == {200}
-    kept = writer(holder).get("/rules").json()["rules"]
+    client.portal = None
+    kept = client.get("/rules").json()["rules"]
     assert sorted(rule["value"] for rule in kept) == wanted
     assert sorted(rule["id"] for rule in kept) == [str(number + 1) for number in range(6)]
 

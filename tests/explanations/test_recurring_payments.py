@@ -17,6 +17,7 @@ from tests.explanations.test_what_the_page_shows import GIRO, booked, statement
 from tests.imports.test_accounts import mt940
 
 Json = dict[str, Any]
+HALF_YEARS = ("2025-05", "2025-11", "2026-05", "2026-11")
 
 
 def paid(name: str, amount: str, day: int, *months: str, purpose: str = "") -> list[TransactionRecord]:
@@ -117,7 +118,7 @@ def test_each_tells_what_is_expected_when_and_since_when_it_is_overdue(holder: H
 def test_a_rhythm_without_a_word_is_called_by_the_nearest_and_told_in_months(holder: Holder) -> None:
     twice = [booked(day, "-45.00", counterpart_name="Kita", purpose="Essen") for day in TWICE_A_MONTH]
     two_months = paid("Wasserwerk", "-58.10", 12, *months(1, 11)[::2])
-    half_years = paid("Versicherung", "-318.20", 4, "2025-05", "2025-11", "2026-05", "2026-11")
+    half_years = paid("Versicherung", "-318.20", 4, *HALF_YEARS)
     holder.bring(GIRO, [*ledger(), *twice, *two_months, *half_years])
     told = {
         name: (each["frequency"], each["intervalMonths"], each["yearlyCost"])
@@ -267,3 +268,11 @@ def test_only_who_may_write_and_reaches_all_accounts_says_it_and_of_what_is_ther
     assert (unknown.status_code, unknown.json()) == (404, {"error": "Subscription not found"})
     stranger = service.client(service.newcomer().user.id, frozenset(ALL_SCOPES))
     assert stranger.post(path, json={"confirmation": "dismissed"}).status_code == 404
+
+
+@pytest.mark.requirement("recurring.direction")
+def test_a_direct_debit_that_comes_back_each_half_year_is_no_income(holder: Holder) -> None:
+    fees = [booked(f"{month}-24", "-19.00", counterpart_name="Sportpark", purpose="Aufnahme") for month in HALF_YEARS]
+    back = [booked(f"{month}-28", "19.00", counterpart_name="Sportpark", purpose="Retoure") for month in HALF_YEARS]
+    holder.bring(GIRO, [*ledger(), *fees, *back])
+    assert "Sportpark" not in details(holder.client, direction="all", status="ongoing")

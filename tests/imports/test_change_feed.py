@@ -608,12 +608,13 @@ def test_a_copy_that_is_read_while_four_write_lacks_nothing(life: Life, served: 
         assert len(mirror.rows) == 33
 
 
-STEPS = max(20, examples(70))
+STEPS = examples(70)
 
 
 @pytest.mark.no_cover  # many steps, see tests/conftest.py
 @pytest.mark.requirement("changes.promise")
 @pytest.mark.parametrize("seed", seeds(8))
+@pytest.mark.long
 def test_clients_of_all_habits_have_the_full_list_after_every_step(life: Life, served: Served, seed: int) -> None:
     random = Random(seed)
     eager, lazy, sleeper = Mirror(served.client()), Mirror(served.client(), limit=3), Mirror(served.client(), limit=7)
