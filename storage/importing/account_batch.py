@@ -134,13 +134,15 @@ class AccountBatch:
         Where one of these has told the same and does not go on from it, it is a newer issue."""
         if gone.is_empty():
             return []
-        amounts = dict(self._ids.join(booked, on="place").select("stored_id", "amount").iter_rows())
+        told = self._ids.join(booked, on="place").select("stored_id", "amount", "booking_date")
+        known = {id_: (amount, day) for id_, amount, day in told.iter_rows()}
         ours = [
-            (each.statement, {id_: amounts[id_] for id_ in (self._told(each) or "").split()})
+            (each.statement, {id_: known[id_] for id_ in (self._told(each) or "").split()})
             for each in reported
             if each.adds_up
         ]
-        return statements.told_beside(self._session, self._user_id, self._account_id, set(gone["id"]), ours)
+        days = dict(gone.select("id", "booking_date").iter_rows())
+        return statements.told_beside(self._session, self._user_id, self._account_id, days, ours)
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone, of the day of the account's, that differs from it by exactly what the

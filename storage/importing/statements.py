@@ -1,7 +1,7 @@
 """What banks and files state about an account as a whole: its balance, and the gaps between statements."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -117,12 +117,12 @@ def told_beside(
     session: Session,
     user_id: str,
     account_id: str,
-    ids: Collection[str],
-    ours: Sequence[tuple[StatementRecord, Mapping[str, Decimal]]],
+    days: Mapping[str, date],
+    ours: Sequence[tuple[StatementRecord, Mapping[str, tuple[Decimal, date]]]],
 ) -> list[str]:
-    """Those of the `ids` of bookings that a stored statement told which stands beside all of `ours`, each with the
-    amounts of the bookings that it told and that were known, by id: it has none of these in common, or one goes on from
-    the other."""
+    """Those of the bookings with these `days`, by id, that a stored statement told which stands beside all of `ours`,
+    each with the amounts and days of the bookings that it told and that were known, by id: it has none of these in
+    common, or one goes on from the other, and then what it has alone lies before or after what both have."""
     found: set[str] = set()
     for one in session.rows(
         "SELECT opening, closing, told FROM statements WHERE user_id = $1 AND account_id = $2 AND is_authoritative"
@@ -130,15 +130,21 @@ def told_beside(
         *(user_id, account_id),
     ):
         told = set(one["told"].split())
-        if told.isdisjoint(ids) or told & set(ids) <= found:
-            continue
-        both = [(said, [amount for id_, amount in amounts.items() if id_ in told]) for said, amounts in ours]
-        if all(
-            not common or sum(common) in (one["closing"] - (said.opening or 0), (said.closing or 0) - one["opening"])
-            for said, common in both
-        ):
-            found |= told.intersection(ids)
+        alone = told & days.keys() - found
+        for said, known in ours if alone else ():
+            common = [known[id_] for id_ in told & known.keys()]
+            if not common:
+                continue
+            moved, first, last = sum(amount for amount, _ in common), *_ends(day for _, day in common)
+            goes_on = moved in (one["closing"] - (said.opening or 0), (said.closing or 0) - one["opening"])
+            alone = {id_ for id_ in alone if goes_on and not first < days[id_] < last}
+        found |= alone
     return sorted(found)
+
+
+def _ends(days: Iterable[date]) -> tuple[date, date]:
+    ordered = sorted(days)
+    return ordered[0], ordered[-1]
 
 
 def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
