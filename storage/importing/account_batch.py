@@ -231,7 +231,7 @@ class AccountBatch:
         """The rows (STORED) without those that balances prove to be none of these bookings: rows of a statement that is
         apart from one of these, and has nothing in common with any other. Where a statement begins or ends like a
         stored one, or may contain it, both tell the same bookings, whatever references they give."""
-        near = stated_nearby(self._teller, self._account_id, reported, booked)
+        near, links = stated_nearby(self._teller, self._account_id, reported, booked)
         if not near:
             return stored
         opened, closed = (
@@ -243,10 +243,10 @@ class AccountBatch:
         apart: list[tuple[Piece, list[str]]] = []
         for piece, spool in stored_pieces(self._teller, self._account_id, apart_only):
             common = [each for each in ours if each.moved & piece.moved]
-            if not common or not all(each.is_apart(piece) for each in common):
+            if not common or not all(each.is_apart(piece, links) for each in common):
                 is_again |= bool(common)
                 continue
-            others = [id_ for other, ids in apart if other.is_apart(piece) for id_ in ids]
+            others = [id_ for other, ids in apart if other.is_apart(piece, links) for id_ in ids]
             into = AccountBatch(self._teller, self._account_id, self._batch_id, spool, self._derivation)
             told, among = prepare_bookings(piece.keys, self._teller.source), stored.filter(~pl.col("id").is_in(others))
             apart.append((piece, into._matches(source, told, among, ())[0]["stored_id"].to_list()))

@@ -79,6 +79,16 @@ def test_statements_of_a_day_with_numbers_of_their_own_are_apart_before_the_one_
     assert account(files) == (6, "40.00")
 
 
+@pytest.mark.parametrize("are_named", [True, False])
+@pytest.mark.parametrize("order", [(MORNING, EVENING, NIGHT), (NIGHT, EVENING, MORNING), (EVENING, MORNING, NIGHT)])
+def test_statements_of_a_day_without_numbers_are_apart_when_others_lead_from_one_to_the_other(
+    files: Bank, order: Sequence[Told], are_named: bool
+) -> None:
+    told = [(each[0] if are_named else ("", ""), *each[1:]) for each in order]
+    assert [bring(files, each) for each in (*told, *told)] == [2, 2, 2, 0, 0, 0]
+    assert account(files) == (6, "40.00")
+
+
 WHOLE = ((*MORNING[0], *EVENING[0]), 100, 60)
 
 

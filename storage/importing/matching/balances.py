@@ -7,7 +7,7 @@ ones, whatever their words and references say.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import date
 from decimal import Decimal
 
@@ -21,6 +21,9 @@ from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
 
 
+Links = Set[tuple[Decimal, Decimal]]  # statements, each from its opening to its closing balance
+
+
 class Piece(Struct, frozen=True):
     """The bookings of a statement that adds up (`keys`: spool.KEYS), from its `opening` to its `closing` balance."""
 
@@ -31,11 +34,12 @@ class Piece(Struct, frozen=True):
     moved: Counter[tuple[date, Decimal]]
     references: frozenset[str]
 
-    def is_apart(self, other: "Piece") -> bool:
+    def is_apart(self, other: "Piece", links: Links) -> bool:
         """Whether the balances prove that no booking of the other piece is in this one, although both have some of the
-        same day and amount: one follows the other, or their numbers differ and so does all else."""
+        same day and amount: one follows the other, at once or by these links, or their numbers differ and so does all
+        else."""
         common = self.moved & other.moved
-        is_next = self.closing == other.opening or other.closing == self.opening
+        is_next = _leads(links, self.closing, other.opening) or _leads(links, other.closing, self.opening)
         is_other = (
             None not in (self.sequence, other.sequence)
             and self.sequence != other.sequence
@@ -51,21 +55,34 @@ class Piece(Struct, frozen=True):
 
 def stated_nearby(
     teller: Teller, account_id: str, reported: Sequence[AccountStatement], booked: pl.DataFrame
-) -> list[Row]:
+) -> tuple[list[Row], Links]:
     """The stored statements that add up and reach into the days of these bookings, by batch, `opening` and `closing`:
-    those that share a balance with one of these statements, and those with another number."""
+    those that share a balance with one of these statements, those with another number, and those of its last day from
+    which others lead to it or to which it leads; and the links between all of them."""
     stated = [each.statement for each in reported if each.adds_up]
     if not stated or booked.is_empty():
-        return []
+        return [], frozenset()
     first, last = booked.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
-    return teller.session.rows(
-        "SELECT DISTINCT batch_id, opening, closing FROM statements WHERE user_id = $1 AND account_id = $2 AND adds_up"
-        " AND closing_date >= $3 AND coalesce(opening_date, $4) <= $4 AND (opening = ANY($5::DECIMAL(20,5)[])"
-        " OR closing = ANY($5::DECIMAL(20,5)[]) OR NOT sequence = ANY($6::TEXT[]))",
+    rows = teller.session.rows(
+        "SELECT DISTINCT batch_id, opening, closing, coalesce(opening = ANY($5::DECIMAL(20,5)[])"
+        " OR closing = ANY($5::DECIMAL(20,5)[]) OR NOT sequence = ANY($6::TEXT[]), FALSE) AS is_near,"
+        " closing_date = ANY($7::DATE[]) AS is_of_day FROM statements WHERE user_id = $1 AND account_id = $2"
+        " AND adds_up AND closing_date >= $3 AND coalesce(opening_date, $4) <= $4",
         *(teller.user.id, account_id, first, last),
         [balance for each in stated for balance in (each.opening, each.closing)],
         [each.sequence for each in stated if each.sequence] or None,
+        [each.closing_date for each in stated],
     )
+    ours = {(each.opening, each.closing) for each in stated if each.opening is not None and each.closing is not None}
+    links = ours | {(row["opening"], row["closing"]) for row in rows if row["is_near"] or row["is_of_day"]}
+    near = [
+        row
+        for row in rows
+        if row["is_near"]
+        or row["is_of_day"]
+        and any(_leads(links, row["closing"], first) or _leads(links, last, row["opening"]) for first, last in ours)
+    ]
+    return near, links
 
 
 def stored_pieces(teller: Teller, account_id: str, stated: Sequence[Row]) -> Iterator[tuple[Piece, Spool]]:
@@ -91,6 +108,14 @@ def _piece(reported: AccountStatement, spool: Spool) -> Piece:
     references = frozenset(key for each in keys["references"] for key in each.split(PARTING) if key)
     moved = Counter(keys.select("booking_date", "amount").iter_rows())
     return Piece(said.opening, said.closing, said.sequence, keys, moved, references)
+
+
+def _leads(links: Links, closing: Decimal, opening: Decimal) -> bool:
+    """Whether one balance is the other, or is led to it by statements of which each opens where one before closes."""
+    reached = {closing}
+    while more := {end for start, end in links if start in reached} - reached:
+        reached |= more
+    return opening in reached
 
 
 def _may_contain(whole: Piece, part: Piece, common: Counter[tuple[date, Decimal]]) -> bool:
