@@ -83,6 +83,7 @@ def test_an_amount_that_is_typed_finds_amounts_and_a_quoted_one_text(demo: Demo,
     found = demo.read("/transactions/search?amountMin=14.99&amountMax=14.99", token)["pagination"]["total"]
     expect(page.get_by_role("status").filter(has_text=f"{found} Umsätze")).to_be_visible()
     expect(page.get_by_text("Beträge von 14,99.")).to_be_visible()
+    expect(page.locator(".long-list a.row")).to_have_count(found)
     assert {abs(each) for each in values(page, ".long-list")} == {exact(14.99)}
     page.get_by_role("link", name="Im Text nach „14,99 €“ suchen").click()
     expect(page.get_by_text("Nichts gefunden.")).to_be_visible()
