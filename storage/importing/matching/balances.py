@@ -20,7 +20,6 @@ from storage.importing.batches import AccountStatement, spool_statements
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
 
-
 Links = Set[tuple[Decimal, Decimal]]  # statements, each from its opening to its closing balance
 
 
@@ -79,8 +78,10 @@ def stated_nearby(
         row
         for row in rows
         if row["is_near"]
-        or row["is_of_day"]
-        and any(_leads(links, row["closing"], first) or _leads(links, last, row["opening"]) for first, last in ours)
+        or (
+            row["is_of_day"]
+            and any(_leads(links, row["closing"], first) or _leads(links, last, row["opening"]) for first, last in ours)
+        )
     ]
     return near, links
 
