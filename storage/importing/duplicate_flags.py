@@ -58,7 +58,8 @@ def take_from_proven(session: Transaction, user_id: str, account_ids: Collection
         return []
     first, last = flagged.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
     of_row = session.frame(
-        f"SELECT id, booking_date, {', '.join(KEYS)} FROM transactions WHERE {NEAR}",
+        f"SELECT id, booking_date, {', '.join(KEYS)} FROM transactions WHERE {NEAR} AND ({', '.join(KEYS)})"
+        f" IN (SELECT {', '.join(KEYS)} FROM transactions WHERE {NEAR} AND is_potential_duplicate)",
         *(*about, first - MARGIN, last + MARGIN),
         schema=flagged.schema,
     )

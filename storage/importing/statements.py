@@ -1,7 +1,7 @@
 """What banks and files state about an account as a whole: its balance, and the gaps between statements."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -135,16 +135,11 @@ def told_beside(
             common = [known[id_] for id_ in told & known.keys()]
             if not common:
                 continue
-            moved, first, last = sum(amount for amount, _ in common), *_ends(day for _, day in common)
+            moved, common_days = sum(amount for amount, _ in common), [day for _, day in common]
             goes_on = moved in (one["closing"] - (said.opening or 0), (said.closing or 0) - one["opening"])
-            alone = {id_ for id_ in alone if goes_on and not first < days[id_] < last}
+            alone = {id_ for id_ in alone if goes_on and not min(common_days) < days[id_] < max(common_days)}
         found |= alone
     return sorted(found)
-
-
-def _ends(days: Iterable[date]) -> tuple[date, date]:
-    ordered = sorted(days)
-    return ordered[0], ordered[-1]
 
 
 def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:

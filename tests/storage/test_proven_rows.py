@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from analytics.records import StatementRecord, TransactionRecord
 from storage.database import Transaction
 from storage.importing import contributions
+from storage.importing.matching.balances import Links
 from storage.undo_and_merge import rebuild
 from tests.conftest import NOW, empty_store, examples
 from tests.engines import OpenStore
@@ -30,12 +31,12 @@ def coffees(*references: str) -> list[TransactionRecord]:
     return [row for each in references for row in bookings(COFFEE.format(each) if each else COFFEE.rpartition("|")[0])]
 
 
-def stated(opening: int, closing: int, sequence: str | None = None) -> StatementRecord:
+def stated(opening: int, closing: int, sequence: str | None = None, days: tuple[int, int] = (2, 2)) -> StatementRecord:
     return StatementRecord(
         opening=Decimal(opening),
-        opening_date=DAY,
+        opening_date=DAY.replace(day=days[0]),
         closing=Decimal(closing),
-        closing_date=DAY,
+        closing_date=DAY.replace(day=days[1]),
         sequence=sequence,
         is_authoritative=True,
     )
@@ -129,6 +130,33 @@ def test_without_the_first_statement_the_second_one_keeps_its_bookings(files: Ba
 
     files.database.atomically(without_the_first)
     assert (files.ids(), account(files)) == (set(later), (2, "60.00"))
+
+
+OF_DAYS = "2026-11-0{0} | -{0}.00 | Shop {0} | Einkauf"
+
+
+@pytest.mark.parametrize(
+    ("told", "closing", "days", "left"),
+    [
+        ((3, 5), 92, (2, 6), "3 5"),  # a newer issue of the same days
+        ((3,), 97, (2, 6), "3 4 5"),  # taken at noon, before the others were booked
+    ],
+)
+def test_a_newer_issue_takes_back_what_it_lacks_among_its_bookings_and_an_earlier_file_nothing(
+    files: Bank, told: Sequence[int], closing: int, days: tuple[int, int], left: str
+) -> None:
+    files.bring(bookings("\n".join(map(OF_DAYS.format, (3, 4, 5)))), statement=stated(100, 88, days=(2, 6)))
+    files.now += timedelta(minutes=1)
+    files.bring(bookings("\n".join(map(OF_DAYS.format, told))), statement=stated(100, closing, days=days))
+    assert " ".join(f"{row['booking_date'].day}" for row in files.rows("booking_date, amount, id")) == left
+
+
+def test_one_balance_leads_to_another_by_statements_between_them_also_in_a_circle() -> None:
+    links = Links((Decimal(opening), Decimal(closing)) for opening, closing in [(1, 2), (2, 3), (3, 1), (3, 4), (8, 9)])
+    led = [links.lead(Decimal(1), Decimal(end)) for end in (1, 2, 3, 4, 8, 9)]
+    assert led == [True, True, True, True, False, False]
+    assert links.lead(Decimal(7), Decimal(7))
+    assert not links.lead(Decimal(4), Decimal(1))
 
 
 HISTORY_DAYS = 3

@@ -6,8 +6,8 @@ piece lies within the other, the rest lies before and after it. Where neither fi
 ones, whatever their words and references say.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 
@@ -20,7 +20,27 @@ from storage.importing.batches import AccountStatement, spool_statements
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
 
-Links = Set[tuple[Decimal, Decimal]]  # statements, each from its opening to its closing balance
+
+class Links:
+    """Statements, each from its opening to its closing balance, of which one leads to the next."""
+
+    def __init__(self, statements: Iterable[tuple[Decimal, Decimal]] = ()) -> None:
+        self._closings: dict[Decimal, set[Decimal]] = defaultdict(set)
+        for opening, closing in statements:
+            self._closings[opening].add(closing)
+        self._reached: dict[Decimal, set[Decimal]] = {}
+
+    def lead(self, closing: Decimal, opening: Decimal) -> bool:
+        """Whether one balance is the other, or is led to it by statements of which each opens where one before
+        closes."""
+        if closing not in self._reached:
+            reached, ahead = {closing}, [closing]
+            while ahead:
+                further = self._closings.get(ahead.pop(), set()) - reached
+                reached |= further
+                ahead += further
+            self._reached[closing] = reached
+        return opening in self._reached[closing]
 
 
 class Piece(Struct, frozen=True):
@@ -38,7 +58,9 @@ class Piece(Struct, frozen=True):
         same day and amount: one follows the other, at once or by these links, or their numbers differ and so does all
         else."""
         common = self.moved & other.moved
-        is_next = _leads(links, self.closing, other.opening) or _leads(links, other.closing, self.opening)
+        if not common:
+            return False
+        is_next = links.lead(self.closing, other.opening) or links.lead(other.closing, self.opening)
         is_other = (
             None not in (self.sequence, other.sequence)
             and self.sequence != other.sequence
@@ -49,7 +71,7 @@ class Piece(Struct, frozen=True):
         in_both = _sum(common)
         overlaps = in_both in (self.closing - other.opening, other.closing - self.opening)
         is_within = _may_contain(self, other, common) or _may_contain(other, self, common)
-        return bool(common) and (is_next or is_other) and not overlaps and not is_within
+        return (is_next or is_other) and not overlaps and not is_within
 
 
 def stated_nearby(
@@ -60,7 +82,7 @@ def stated_nearby(
     which others lead to it or to which it leads; and the links between all of them."""
     stated = [each.statement for each in reported if each.adds_up]
     if not stated or booked.is_empty():
-        return [], frozenset()
+        return [], Links()
     first, last = booked.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
     rows = teller.session.rows(
         "SELECT DISTINCT batch_id, opening, closing, coalesce(opening = ANY($5::DECIMAL(20,5)[])"
@@ -73,14 +95,15 @@ def stated_nearby(
         [each.closing_date for each in stated],
     )
     ours = {(each.opening, each.closing) for each in stated if each.opening is not None and each.closing is not None}
-    links = ours | {(row["opening"], row["closing"]) for row in rows if row["is_near"] or row["is_of_day"]}
+    between = {(row["opening"], row["closing"]) for row in rows if row["is_near"] or row["is_of_day"]}
+    links = Links(ours | between)
     near = [
         row
         for row in rows
         if row["is_near"]
         or (
             row["is_of_day"]
-            and any(_leads(links, row["closing"], first) or _leads(links, last, row["opening"]) for first, last in ours)
+            and any(links.lead(row["closing"], first) or links.lead(last, row["opening"]) for first, last in ours)
         )
     ]
     return near, links
@@ -109,14 +132,6 @@ def _piece(reported: AccountStatement, spool: Spool) -> Piece:
     references = frozenset(key for each in keys["references"] for key in each.split(PARTING) if key)
     moved = Counter(keys.select("booking_date", "amount").iter_rows())
     return Piece(said.opening, said.closing, said.sequence, keys, moved, references)
-
-
-def _leads(links: Links, closing: Decimal, opening: Decimal) -> bool:
-    """Whether one balance is the other, or is led to it by statements of which each opens where one before closes."""
-    reached = {closing}
-    while more := {end for start, end in links if start in reached} - reached:
-        reached |= more
-    return opening in reached
 
 
 def _may_contain(whole: Piece, part: Piece, common: Counter[tuple[date, Decimal]]) -> bool:
