@@ -1,8 +1,8 @@
 """The one place that reads the clock; everything below receives `now` and `today` as arguments.
 
 A machine's clock may be wrong for a while and is then set. So what waits inside this process waits by `steady`; a
-moment in the store that is further ahead than anything waits counts as none; and `handlers.clock_watch` says whether
-the clock is known to be wrong, which keeps this machine from housekeeping and from telling news.
+moment in the store that is further ahead than anything waits counts as none; and `handlers.work.clock_watch` says
+whether the clock is known to be wrong, which keeps this machine from housekeeping and from telling news.
 """
 
 import time

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
@@ -24,10 +24,11 @@ from handlers import logs
 from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
 from handlers.commands.table import perform
-from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.app import CONTRACT_FILE, Api, create_app
 from handlers.http.errors import ChangeWaits, Unavailable
 from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
+from handlers.http.request import Operation
 from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
@@ -81,44 +82,13 @@ def application(
     `listens_at` is the address of the listening socket. `is_cut_off` is set if an import or a source was still at work
     at the end: then the process has to exit at once.
     """
-    settings, cut_off = services.settings, is_cut_off or threading.Event()
+    settings = services.settings
     limiter = Limiter(settings.rate_limit_url, rate=Rate(*settings.rate_limit) if settings.rate_limit else None)
     figures = Figures(services)
     services.authorization.clients.ensure_documentation()
     services.authorization.clients.ensure_page()
 
-    @asynccontextmanager
-    async def lifespan(_app: Any) -> AsyncIterator[None]:
-        worker = begin_thread("sync worker", services.scheduler.work)
-        begin_thread("record", services.authorization.record.keep_writing)
-        telling = [begin_thread("webhooks", Deliverer(services).work)] if services.sends_webhooks else []
-        for name, work in services.sharing.background(services.sync_engine):
-            begin_thread(name, work)
-        try:
-            async with figures.watching():
-                yield
-        finally:
-            services.sync_engine.stop()
-            has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
-            worker.join(COMMANDS_END_WITHIN)  # the worker may be reading the store
-            for each in telling:
-                each.join(COMMANDS_END_WITHIN)
-            if services.close() and has_ended:
-                log.info("stopped; everything is stored")
-            else:
-                log.warning("stopped; an unfinished import is undone, a sync goes on elsewhere or after the next start")
-                cut_off.set()
-
-    contract, functions = CONTRACT_FILE.read_bytes(), operations(services)
-    turns = Turns(StoreUnavailable)
-    of_assistants = bearer_check(services.authorization, "mcp")
-    others = [
-        oauth_api(services.authorization, limiter=limiter),
-        mcp_api(services, of_assistants, contract=contract, operations=functions, turns=turns, limiter=limiter),
-        calendar_api(services, limiter),
-    ]
-    if settings.simplefin_server:
-        others.append(simplefin_api(services, limiter))
+    contract, functions, turns = CONTRACT_FILE.read_bytes(), operations(services), Turns(StoreUnavailable)
     app = create_app(
         contract=contract,
         operations=functions,
@@ -135,7 +105,7 @@ def application(
         limiter=limiter,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
-        extra_apis=others,
+        extra_apis=_further_apis(services, contract, functions, turns, limiter),
         routes=[
             *account_pages(Site(services, limiter=limiter)),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
@@ -145,12 +115,63 @@ def application(
         unknown_page=unknown_address(services.authorization.policy),
         unavailable={UserBusy: ChangeWaits, StoreUnavailable: Unavailable, StoreFull: Unavailable, Busy: Unavailable},
         is_failure=is_failure,
-        lifespan=lifespan,
+        lifespan=partial(
+            _serving,
+            services=services,
+            figures=figures,
+            listener=listener,
+            is_cut_off=is_cut_off or threading.Event(),
+        ),
         validate_responses=validate_responses,
     )
     return RequestDurations(
         app, figures.registry, waiting=WAIT_FOR_BANKS, seen=partial(_record_request, services.authorization.record)
     )
+
+
+def _further_apis(
+    services: Services, contract: bytes, functions: Mapping[str, Operation], turns: Turns, limiter: Limiter
+) -> Sequence[Api]:
+    of_assistants = bearer_check(services.authorization, "mcp")
+    apis = [
+        oauth_api(services.authorization, limiter=limiter),
+        mcp_api(services, of_assistants, contract=contract, operations=functions, turns=turns, limiter=limiter),
+        calendar_api(services, limiter),
+    ]
+    if services.settings.simplefin_server:
+        apis.append(simplefin_api(services, limiter))
+    return apis
+
+
+@asynccontextmanager
+async def _serving(
+    _app: Any,
+    *,
+    services: Services,
+    figures: Figures,
+    listener: control_socket.ControlServer | None,
+    is_cut_off: threading.Event,
+) -> AsyncIterator[None]:
+    """Around all serving: the threads beside requests begin, and everything is stored and closed at the end."""
+    worker = begin_thread("sync worker", services.scheduler.work)
+    begin_thread("record", services.authorization.record.keep_writing)
+    telling = [begin_thread("webhooks", Deliverer(services).work)] if services.sends_webhooks else []
+    for name, work in services.sharing.background(services.sync_engine):
+        begin_thread(name, work)
+    try:
+        async with figures.watching():
+            yield
+    finally:
+        services.sync_engine.stop()
+        has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
+        worker.join(COMMANDS_END_WITHIN)  # the worker may be reading the store
+        for each in telling:
+            each.join(COMMANDS_END_WITHIN)
+        if services.close() and has_ended:
+            log.info("stopped; everything is stored")
+        else:
+            log.warning("stopped; an unfinished import is undone, a sync goes on elsewhere or after the next start")
+            is_cut_off.set()
 
 
 def _record_request(record: AccessRecord, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:

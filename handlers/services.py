@@ -1,69 +1,53 @@
 """Opens, once per process, everything that the edges work with: store, clock, keys, connectors, sync engine."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import time, timedelta
 from functools import partial
-from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import polars as pl
 from msgspec import Struct, field
 
-from analytics.records import Record
 from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
-from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
-from connectors.bank_csv.profile import Profile
-from connectors.connecting import LiveSource
-from connectors.connector import Connector, Misconfigured, ProviderUnavailable
-from connectors.reference.bank_names import with_bank_names
+from connectors.connector import Connector, ProviderUnavailable
 from connectors.reference.checked_download import download_checked
 from connectors.reference.exchange_rates import current_rates
-from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.live import LiveDemoBank
-from connectors.sources.enable_banking.connector import EnableBanking
-from connectors.sources.finapi.connector import FinApi
-from connectors.sources.fints.connector import FinTs
-from connectors.sources.folder import Folder
-from connectors.sources.simplefin import SimpleFin
-from connectors.sources.uploads import Uploads
-from connectors.statements import read_records
 from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
-from handlers.clock_watch import ClockWatch
 from handlers.http.open_streams import OpenStreams
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
-from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
-from handlers.store_sharing import StoreSharing, sharing_of
 from handlers.sync.connecting import RETURN_PATH, Connecting
-from handlers.sync.detection import detect_after_import, detect_for_new_day
+from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
-from handlers.sync.forecasts.basis import find_ahead
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.statement_files import UploadedFiles
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.unread_exports import UnreadExports
-from storage import jobs, store_facts, users
-from storage.bank_access import connection_attempts, connection_secrets
+from handlers.work.clock_watch import ClockWatch
+from handlers.work.housekeeping import Housekeeping, watch_clock
+from handlers.work.own_profiles import OwnProfiles
+from handlers.work.sources import connectors, live_sources
+from handlers.work.store_sharing import StoreSharing, sharing_of
+from storage import store_facts, users
+from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
-from storage.changes import feed
 from storage.changes.incarnation import Incarnation, Life
 from storage.database import Database, Store, StoreUnavailable, Transaction, UserBusy, atomically
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
-from storage.events import outbox
-from storage.importing import file_imports
 from storage.migrations import runner
 from storage.users import User
-from storage.webhooks import deliveries
 
 CLOCK_OFFSET = "clock offset, seconds"
 BACKUPS_FOLDER = "backups"
@@ -190,53 +174,6 @@ class Services(Struct):
         return is_idle
 
 
-def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
-    """The sources on other machines that a person can connect with a sign-in or a token, by name; also those that the
-    settings do not set up (`is_set_up`)."""
-    enable_banking = EnableBanking(
-        settings.enable_banking_url,
-        application=settings.enable_banking_application,
-        key_file=settings.enable_banking_key_file,
-    )
-    finapi = FinApi(
-        settings.finapi_url,
-        settings.finapi_webform_url,
-        settings.finapi_client,
-        lambda: content_of("BANKDATA_FINAPI_SECRET_FILE", settings.finapi_secret_file),
-    )
-    fints = FinTs(
-        settings.fints_product, lambda document: with_bank_names(read_records(document)), dict(settings.fints_banks)
-    )
-    return {each.name: each for each in (SimpleFin(settings.simplefin_url), enable_banking, fints, finapi)}
-
-
-def content_of(setting: str, file: Path | None) -> str:
-    """The content of a file that the operator named in a setting, such as a client's secret, trimmed; raises
-    Misconfigured if none is named, and for a file that is missing, unreadable or empty."""
-    try:
-        text = file.read_text("utf-8").strip() if file is not None else ""
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"The file that {setting} names cannot be read.", detail=type(error).__name__) from error
-    if not text:
-        raise Misconfigured(f"{setting} has to name a file.")
-    return text
-
-
-def connectors(profiles: Callable[[str], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """The connectors that ask no other machine (demo banks, folders, uploads), by name; `profiles` gives the CSV
-    profiles for a user id."""
-
-    def read_file(file: BinaryIO, user_id: str, warn: Callable[[str], None]) -> Iterator[Record]:
-        layouts: list[CsvLayout] = []
-        yield from with_bank_names(read_records(file, profiles(user_id), layouts.append))
-        check_layouts(layouts)
-        for each in guesses_in_words(layouts):
-            warn(each)
-
-    folder = Folder(read_file)
-    return {each.name: each for each in (DemoBank(), LiveDemoBank(), folder, Uploads())}
-
-
 def open_services(
     settings: Settings,
     *,
@@ -252,6 +189,63 @@ def open_services(
     and measurements. `has_live_demo`: people can connect a demo bank that asks for a sign-in. `sends_webhooks`: the
     server sends webhooks.
     """
+    opened = _open_store(settings, for_server=for_server)
+    store, clock = opened.store, opened.clock
+    live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
+    own_profiles = opened.sharing.own_profiles()
+    sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
+    secrets = StoredSecrets(store, opened.keys)
+    reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
+    authorization = _authorization(settings, store.for_everybody(), opened.sharing, clock)
+    stopped = threading.Event()
+    housekeeping = _housekeeping(opened, reader, authorization, stopped)
+    sync_engine = SyncEngine(
+        store,
+        sources,
+        clock,
+        cooldown=settings.sync_cooldown_seconds,
+        after_import=housekeeping.after_import,
+        secrets=secrets,
+        plan=settings.schedule,
+        stopped=stopped,
+    )
+    return_url, did = f"{settings.auth_url}{RETURN_PATH}", authorization.record.note
+    services = Services(
+        settings=settings,
+        store=store,
+        sharing=opened.sharing,
+        clock=clock,
+        sync_engine=sync_engine,
+        scheduler=_scheduler(sync_engine, opened, sources, housekeeping, plan=settings.schedule),
+        authorization=authorization,
+        reader=reader,
+        connection_keys=opened.keys,
+        connecting=Connecting(store, clock, opened.keys, secrets, live, return_url=return_url, did=did),
+        uploads=_uploads(sync_engine, opened, own_profiles, housekeeping),
+        own_profiles=own_profiles,
+        clock_watch=opened.clock_watch,
+        life=opened.life,
+        sends_webhooks=sends_webhooks,
+    )
+    if for_server and services.missing_key is not None:
+        log.warning("%s", services.missing_key)
+    return services
+
+
+class _OpenedStore(Struct, frozen=True, kw_only=True):
+    """The store, brought up to date, with its keys and the clock by which it is used. `settle_keys` is called each
+    minute (`StoreSharing.look_after`)."""
+
+    store: Store
+    clock: Clock
+    clock_watch: ClockWatch
+    sharing: StoreSharing
+    keys: ConnectionKeys
+    settle_keys: Callable[[], object]
+    life: Life
+
+
+def _open_store(settings: Settings, *, for_server: bool) -> _OpenedStore:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if settings.store_path is not None:
         settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -278,107 +272,69 @@ def open_services(
         settle_keys = sharing.look_after(keys, for_server=for_server)
         settle_keys()
         sharing.begin()
-
-        def forget_impossible_moments() -> None:
-            now = clock.now() - clock_watch.apart()
-            jobs.forget_impossible_pauses(everybody, now=now, cooldown=settings.sync_cooldown_seconds)
-
-        def note_set_clock() -> None:
-            forget_impossible_moments()
-            deliveries.make_due(everybody, now=clock.now())
-
-        clock_watch = ClockWatch(everybody, clock, on_set=note_set_clock)
+        watch, forget_impossible_moments = watch_clock(everybody, clock, cooldown=settings.sync_cooldown_seconds)
         if for_server:
-            clock_watch.look()
+            watch.look()
         if for_server or not sharing.has_other_processes:
             with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
                 forget_impossible_moments()
-    live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
-    own_profiles = sharing.own_profiles()
-    sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
-    secrets = StoredSecrets(store, keys)
-    reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
-
-    def after_import(user_id: str) -> None:
-        """Detect the user's recurring payments again; and if their data are in memory, so that they are likely to ask
-        soon, find the flows for their forecast, too."""
-        today, looking = clock_watch.today(), reader.cache.users()
-        detect_after_import(store.of(user_id), [user_id], today=today)
-        find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)
-
-    sync_engine = SyncEngine(
-        store,
-        sources,
-        clock,
-        cooldown=settings.sync_cooldown_seconds,
-        after_import=after_import,
-        secrets=secrets,
-        plan=settings.schedule,
-    )
-
-    def begin_day(today: date) -> None:
-        file_imports.forget(everybody, before=clock.now() - file_imports.KEPT_FOR)
-        connection_attempts.forget(everybody, now=clock.now())
-        feed.forget_removed(everybody, before=clock.now() - feed.REMEMBERED_FOR)
-        outbox.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
-        deliveries.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR, now=clock.now())
-        looking = reader.cache.users()
-        detect_for_new_day(everybody, looking, today=today, is_over=sync_engine.stopped.is_set)
-        find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)
-
-    authorization = _authorization(settings, everybody, sharing, clock)
-
-    def each_minute() -> None:
-        clock_watch.look()
-        life.look_again()
-        settle_keys()
-        if not clock_watch.is_off():
-            authorization.cleanup.sweep_when_due()
-
-    services = Services(
-        settings=settings,
+    return _OpenedStore(
         store=store,
-        sharing=sharing,
         clock=clock,
-        sync_engine=sync_engine,
-        scheduler=Scheduler(
-            sync_engine,
-            store,
-            sources,
-            clock,
-            on_new_day=begin_day,
-            each_minute=each_minute,
-            is_clock_off=clock_watch.is_off,
-            plan=settings.schedule,
-        ),
-        authorization=authorization,
-        reader=reader,
-        connection_keys=keys,
-        connecting=Connecting(
-            store,
-            clock,
-            keys,
-            secrets,
-            live,
-            return_url=f"{settings.auth_url}{RETURN_PATH}",
-            did=authorization.record.note,
-        ),
-        uploads=UploadedFiles(
-            store,
-            clock,
-            sync_engine.import_lane,
-            sync_engine.leases,
-            profiles=own_profiles.of_user,
-            after_import=after_import,
-        ),
-        own_profiles=own_profiles,
-        clock_watch=clock_watch,
+        clock_watch=watch,
+        sharing=sharing,
+        keys=keys,
+        settle_keys=settle_keys,
         life=life,
-        sends_webhooks=sends_webhooks,
     )
-    if for_server and services.missing_key is not None:
-        log.warning("%s", services.missing_key)
-    return services
+
+
+def _housekeeping(
+    opened: _OpenedStore, reader: Reader, authorization: AuthorizationServer, stopped: threading.Event
+) -> Housekeeping:
+    return Housekeeping(
+        store=opened.store,
+        clock=opened.clock,
+        clock_watch=opened.clock_watch,
+        life=opened.life,
+        looking=reader.cache.users,
+        settle_keys=opened.settle_keys,
+        sweep=authorization.cleanup.sweep_when_due,
+        stopped=stopped,
+    )
+
+
+def _scheduler(
+    sync_engine: SyncEngine,
+    opened: _OpenedStore,
+    sources: Mapping[str, Connector],
+    housekeeping: Housekeeping,
+    *,
+    plan: Sequence[time],
+) -> Scheduler:
+    return Scheduler(
+        sync_engine,
+        opened.store,
+        sources,
+        opened.clock,
+        on_new_day=housekeeping.begin_day,
+        each_minute=housekeeping.each_minute,
+        is_clock_off=opened.clock_watch.is_off,
+        plan=plan,
+    )
+
+
+def _uploads(
+    sync_engine: SyncEngine, opened: _OpenedStore, own_profiles: OwnProfiles, housekeeping: Housekeeping
+) -> UploadedFiles:
+    return UploadedFiles(
+        opened.store,
+        opened.clock,
+        sync_engine.import_lane,
+        sync_engine.leases,
+        profiles=own_profiles.of_user,
+        after_import=housekeeping.after_import,
+    )
 
 
 def _authorization(settings: Settings, database: Database, sharing: StoreSharing, clock: Clock) -> AuthorizationServer:

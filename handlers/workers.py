@@ -53,58 +53,80 @@ def run(
     share one socket, because requests waiting at a process's own socket would be lost if it died.
     """
     logging.config.dictConfig(logs.configuration(settings.log_level, settings.log_format))
-    context = multiprocessing.get_context("spawn")
 
     def request_stop(_number: int, _frame: FrameType | None) -> None:
         until.set()
 
     before = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    said = context.Semaphore(0)
+    try:
+        with TemporaryDirectory(prefix="bankdata-figures-") as figures:
+            os.environ[FOLDER] = figures
+            workers = _Workers(settings, count, listener, figures, sends_webhooks=sends_webhooks)
+            try:
+                workers.keep_serving(ready, until)
+            finally:
+                workers.end()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    figures = TemporaryDirectory(prefix="bankdata-figures-")
-    os.environ[FOLDER] = figures.name
 
-    # By place: when the process there showed last that it is not frozen; 0 while it starts
-    beats = context.Array("d", count, lock=False)
+class _Workers:
+    """The processes that serve, each in its place."""
 
-    def begin(place: int) -> "multiprocessing.process.BaseProcess":
-        beats[place] = 0.0
-        process = context.Process(
-            target=_serve, args=(settings, listener, said, sends_webhooks, beats, place), name="bankdata worker"
-        )
+    def __init__(
+        self, settings: Settings, count: int, listener: socket.socket, figures: str, *, sends_webhooks: bool
+    ) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._said = self._context.Semaphore(0)  # released by each process that answers requests
+        # By place: when the process there showed last that it is not frozen; 0 while it starts
+        self._beats = self._context.Array("d", count, lock=False)
+        self._begin = partial(_serve, settings, listener, self._said, sends_webhooks, self._beats)
+        self._figures = figures
+        self._processes = [self._started(place) for place in range(count)]
+        self._watch = Watch()
+
+    def _started(self, place: int) -> "multiprocessing.process.BaseProcess":
+        self._beats[place] = 0.0
+        process = self._context.Process(target=self._begin, args=(place,), name="bankdata worker")
         process.start()
         return process
 
-    processes, watch = [begin(place) for place in range(count)], Watch()
-    is_ready = False
-    try:
+    def keep_serving(self, ready: Callable[[], None], until: threading.Event) -> None:
+        """Replace processes that die or stand still, until the event is set."""
+        is_ready = False
         while not until.is_set():
-            if not is_ready and said.acquire(block=False):
+            if not is_ready and self._said.acquire(block=False):
                 is_ready = True
                 ready()
-            ended = wait([process.sentinel for process in processes], timeout=LOOK_EVERY)
-            if ended and not until.wait(RESTART_PAUSE):
-                for place, process in enumerate(processes):
-                    if not process.is_alive():
-                        log.warning("a worker ended with code %s; another one takes its place", process.exitcode)
-                        mark_process_dead(process.pid, figures.name)  # type: ignore[no-untyped-call]
-                        processes[place] = begin(place)
-            watch.look(time.monotonic())
-            for place, process in enumerate(processes):
-                if watch.is_frozen(beats[place]):
-                    log.warning("a worker has stood still for %.0f seconds, and is killed", FROZEN_AFTER)
-                    process.kill()
-                    beats[place] = 0.0
-    finally:
-        for process in processes:
+            has_any_ended = wait([process.sentinel for process in self._processes], timeout=LOOK_EVERY)
+            if has_any_ended and not until.wait(RESTART_PAUSE):
+                self._replace_ended()
+            self._kill_frozen()
+
+    def _replace_ended(self) -> None:
+        for place, process in enumerate(self._processes):
+            if not process.is_alive():
+                log.warning("a worker ended with code %s; another one takes its place", process.exitcode)
+                mark_process_dead(process.pid, self._figures)  # type: ignore[no-untyped-call]
+                self._processes[place] = self._started(place)
+
+    def _kill_frozen(self) -> None:
+        self._watch.look(time.monotonic())
+        for place, process in enumerate(self._processes):
+            if self._watch.is_frozen(self._beats[place]):
+                log.warning("a worker has stood still for %.0f seconds, and is killed", FROZEN_AFTER)
+                process.kill()
+                self._beats[place] = 0.0
+
+    def end(self) -> None:
+        """End all processes, and kill those that have not ended in time."""
+        for process in self._processes:
             process.terminate()
         end = time.monotonic() + END_WITHIN
-        for process in processes:
+        for process in self._processes:
             process.join(max(0.0, end - time.monotonic()))
             process.kill()
-        figures.cleanup()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class Watch:

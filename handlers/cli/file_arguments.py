@@ -155,7 +155,7 @@ def _explain(names: Sequence[str | None], files: Sequence[Path], settings: Setti
     from handlers.clock import Clock
     from handlers.commands.counts import quantity
     from handlers.commands.recognition import explain_file
-    from handlers.own_profiles import kept_profile, profiles_of_folder
+    from handlers.work.own_profiles import kept_profile, profiles_of_folder
     from storage.kept_layouts import KeptLayout
 
     try:

@@ -14,8 +14,8 @@ from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.commands.failures import failures_in_words
-from handlers.own_profiles import PROFILES_FOLDER, SharedProfiles
 from handlers.settings import Settings
+from handlers.work.own_profiles import PROFILES_FOLDER, SharedProfiles
 from storage import documents
 from storage.backup import STORE_NAME, working_folder
 from storage.bank_access import connection_keys, connection_secrets

@@ -89,9 +89,6 @@ def create_app(
     operations too, so that both wait in the same line.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
-    apis = [main, *extra_apis]
-    _check_operations(apis)
-    _check_security(main)
     call_operation = partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns())
     pages = [*documentation(contract), *routes]
     same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
@@ -105,18 +102,11 @@ def create_app(
         lifespan=lifespan,
         middlewares=middlewares,
     )
-    for api in apis:
+    for api in _checked(main, extra_apis):
         # The order of checks is decision 29: 429, then 401, 403, 400, 404. Other APIs limit requests in their own way
         first = limits(limiter) if api is main else partial(_own_words, failure_answer=api.failure_answer)
-        # What `add_api` does, which would copy and resolve the description for each application anew
-        described = DescribedApi(
-            specification(api.description),
-            base_path=api.base_path,
-            resolver=Resolver(api.operations.__getitem__),
-            steps=[first, api.guard or guard, validation, call_operation],
-            validate_responses=validate_responses,
-        )
-        application.apis.append(described)
+        steps = [first, api.guard or guard, validation, call_operation]
+        application.apis.append(_described(api, steps, validate_responses=validate_responses))
     _build(application)
     return Outermost(
         app=application,
@@ -127,6 +117,24 @@ def create_app(
         unavailable=unavailable or {},
         is_failure=is_failure,
     )
+
+
+def _described(api: Api, steps: Sequence[Any], *, validate_responses: bool) -> DescribedApi:
+    """What Connexion's `add_api` makes, which would copy and resolve the description for each application anew."""
+    return DescribedApi(
+        specification(api.description),
+        base_path=api.base_path,
+        resolver=Resolver(api.operations.__getitem__),
+        steps=steps,
+        validate_responses=validate_responses,
+    )
+
+
+def _checked(main: Api, extra_apis: Sequence[Api]) -> Sequence[Api]:
+    apis = [main, *extra_apis]
+    _check_operations(apis)
+    _check_security(main)
+    return apis
 
 
 def _check_operations(apis: Sequence[Api]) -> None:

@@ -17,10 +17,10 @@ from handlers.http.request import Answer, Request
 from handlers.json_shapes import instant, members, money
 from handlers.names import Json
 from handlers.operations.selection import owner_of
-from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
 from handlers.sync.engine import ANSWER_WITHIN
 from handlers.sync.statement_files import FileImport, TooManyFiles
+from handlers.work.own_profiles import ChosenLayout
 from storage import accounts, connections, kept_layouts
 from storage.boundary import undo_on_failure
 from storage.database import StoreUnavailable

@@ -70,6 +70,7 @@ class SyncEngine:
         after_import: Callable[[str], None],
         secrets: Secrets | None = None,
         plan: Sequence[time] = (),
+        stopped: threading.Event | None = None,
     ) -> None:
         """`after_import` is called with the user's id once an import is committed; `plan` are the times of day around
         which live sources are synced, for which a part of each source's quota is reserved."""
@@ -85,7 +86,7 @@ class SyncEngine:
         # By job id; a future is done when the step is, with the full disk that kept it from being stored, or when the
         # engine stops
         self._steps: dict[str, Future[StoreFull | None]] = {}
-        self.stopped = threading.Event()  # set: this process advances no more jobs
+        self.stopped = stopped or threading.Event()  # set: this process advances no more jobs
         self.leases = Leases(store, clock, self.stopped)
         self._outcomes = Outcomes(store, clock)
         self._step = JobStep(
@@ -130,16 +131,8 @@ class SyncEngine:
         """
         now, user_id = self._clock.now(), connection.user_id
         database = self._store.of(user_id)
-        if not self.has_key(connection):
-            return Started(error=KEY_MISSING)
-        if connection.status in NOT_SYNCABLE:
-            return Started(error=NOT_SYNCABLE[connection.status])
-        # A person's presence is not enough: the PIN comes with a renewal
-        if connection.is_attended_only and not is_first:
-            return Started(error=ONLY_ATTENDED)
-        if connection.is_past_consent(now):
-            database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
-            return Started(error=NOT_SYNCABLE["EXPIRED"])
+        if (refusal := self._refusal(connection, now=now, is_first=is_first)) is not None:
+            return Started(error=refusal)
         running = jobs.find_running(database, user_id, connection.id)
         if running is not None:
             self._end_if_overdue(running)
@@ -170,6 +163,23 @@ class SyncEngine:
             return Started(job=database.atomically(begin))
         except (QuotaUsed, KeptForPlan) as used:  # the transaction is rolled back, with the job
             return Started(error=str(used), is_too_soon=True)
+
+    def _refusal(self, connection: StoredConnection, *, now: datetime, is_first: bool) -> str | None:
+        """Why the connection cannot be synced before its user does something; marks a consent that has run out."""
+        if not self.has_key(connection):
+            return KEY_MISSING
+        if connection.status in NOT_SYNCABLE:
+            return NOT_SYNCABLE[connection.status]
+        # A person's presence is not enough: the PIN comes with a renewal
+        if connection.is_attended_only and not is_first:
+            return ONLY_ATTENDED
+        if connection.is_past_consent(now):
+            user_id = connection.user_id
+            self._store.of(user_id).atomically(
+                lambda session: connections.expire_consents_of(session, user_id, now=now)
+            )
+            return NOT_SYNCABLE["EXPIRED"]
+        return None
 
     def has_key(self, connection: StoredConnection) -> bool:
         """Whether this machine has the keys of the connection's secrets; True where it has none."""

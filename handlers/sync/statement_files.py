@@ -31,10 +31,10 @@ from connectors.sources.folder import batch_id
 from connectors.statements import format_name, read_records
 from handlers import integrity_sentences
 from handlers.clock import Clock
-from handlers.own_profiles import ChosenLayout
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.fair_order import COST_MOST
 from handlers.sync.leases import Leases
+from handlers.work.own_profiles import ChosenLayout
 from storage import connections, jobs
 from storage.accounts import StoredAccount
 from storage.boundary import begin_thread, contain, undo_on_failure

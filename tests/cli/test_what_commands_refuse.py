@@ -19,8 +19,9 @@ from handlers.commands.imports import import_files
 from handlers.commands.larger_stores import say
 from handlers.commands.rehearsals import restore_drill
 from handlers.commands.table import COMMANDS, perform
-from handlers.services import Services, content_of, open_services
+from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.work.sources import content_of
 from storage import backup, connections, users
 from storage.database import Conflict, StoreError, StoreFull
 from storage.engines.distribution import Distributed

@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 from analytics.records import AccountRecord, Batch, TransactionRecord
 from connectors.bank_csv.layouts import NO_TABLE, UNSIGNED
 from connectors.connector import Connection
-from handlers import own_profiles
-from handlers.own_profiles import KEPT_MAX, TOO_MANY_KEPT
-from handlers.services import connectors
+from handlers.work import own_profiles
+from handlers.work.own_profiles import KEPT_MAX, TOO_MANY_KEPT
+from handlers.work.sources import connectors
 from storage import kept_layouts
 from tests.explanations.conftest import Holder, Service
 from tests.explanations.test_files_by_http import MT940, send, sent, writer

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.own_profiles import KEPT_MAX, TOO_MANY_KEPT
+from handlers.work.own_profiles import KEPT_MAX, TOO_MANY_KEPT
 from tests.cli.conftest import Done, bankdata
 from tests.conftest import empty_folder
 from tests.engines import ENGINE
@@ -85,7 +85,7 @@ def test_a_signed_guess_is_printed_as_a_profile_and_a_wrong_one_is_not_added(fol
 
 def test_so_many_are_kept_of_one_user_at_most(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(folder, "users", "add", "eva", "--random")
-    monkeypatch.setattr("handlers.own_profiles.KEPT_MAX", 1)
+    monkeypatch.setattr("handlers.work.own_profiles.KEPT_MAX", 1)
     profile = tmp_path / "a.json"
     for header, code in ((["a", "b"], 0), (["a", "c"], 1)):
         profile.write_text(json.dumps({"header": header, "columns": {"date": "a", "amount": 2}, "date": "DD.MM.YYYY"}))

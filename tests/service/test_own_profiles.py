@@ -11,8 +11,8 @@ import pytest
 from connectors.bank_csv.profile import PROFILES_MAX, ProfileError
 from handlers.commands import imports, profiles, upkeep
 from handlers.commands.control_socket import CommandError
-from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles, SharedProfiles
 from handlers.services import open_services
+from handlers.work.own_profiles import PROFILES_FOLDER, OwnProfiles, SharedProfiles
 from storage import users
 from tests.cli.conftest import Done, bankdata
 from tests.conftest import NOW, empty_folder
@@ -86,7 +86,7 @@ def test_there_are_so_many_profiles_at_most(
     database: OpenStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert PROFILES_MAX == 1000
-    monkeypatch.setattr("handlers.own_profiles.PROFILES_MAX", 2)
+    monkeypatch.setattr("handlers.work.own_profiles.PROFILES_MAX", 2)
     own = (OwnProfiles if ENGINE.name == "duckdb" else SharedProfiles)(tmp_path, database)
     for name in ("a.json", "b.json", "b.json"):
         own.keep(name, json.dumps(PROFILE), now=NOW)

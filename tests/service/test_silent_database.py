@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from handlers.services import open_services
-from handlers.store_sharing import IS_WRITABLE
+from handlers.work.store_sharing import IS_WRITABLE
 from storage import store_facts, users
 from tests.conftest import empty_folder
 from tests.engines import ENGINE

@@ -11,11 +11,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from handlers import index_building
 from handlers.commands.control_socket import CommandError
 from handlers.commands.larger_stores import build_indexes
-from handlers.index_building import keep_building
 from handlers.settings import load
+from handlers.work import index_building
+from handlers.work.index_building import keep_building
 from storage import store_facts
 from storage.database import StoreError, StoreUnavailable
 from storage.engines import postgresql

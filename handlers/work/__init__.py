@@ -1,0 +1,1 @@
+"""What runs beside requests, and what a process opens for them: sources, keys, housekeeping."""
