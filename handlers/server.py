@@ -277,13 +277,14 @@ class _Server(uvicorn.Server):
         # stops everybody for a tenth of a second each time.
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLD)
+        self._closing = asyncio.create_task(self._close_overdue())
         self._ready()
 
-    async def on_tick(self, counter: int) -> bool:
-        """Close overdue HTTP connections once a second; uvicorn calls this ten times a second."""
-        if counter % 10 == 0:
+    async def _close_overdue(self) -> None:
+        """Close overdue HTTP connections once a second."""
+        while True:
             self._peers.close_overdue(asyncio.get_running_loop().time())
-        return await super().on_tick(counter)
+            await asyncio.sleep(1)
 
     def request_stop(self, _number: int, _frame: FrameType | None) -> None:
         """Handle a signal as a request to stop. uvicorn's own handler raises the signal again after the shutdown, which
