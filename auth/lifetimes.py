@@ -17,6 +17,10 @@ KNOWN_BROWSER = timedelta(days=180)
 CONSENT_REQUEST = timedelta(minutes=15)  # from an app's request to the answer of its user
 WAITING_REQUEST = timedelta(minutes=15)  # of an app or for a page, until somebody has signed in
 
+FIRST_LINK = timedelta(hours=24)  # by which the first person of a store comes in
+INVITATION = timedelta(days=7)
+PASSWORD_LINK = timedelta(hours=24)
+
 # Guesses of passwords
 WAIT_FIRST = timedelta(seconds=15)  # doubled with each further failure
 WAIT_MAX = timedelta(minutes=15)  # never permanent (oauth.md 3.4)

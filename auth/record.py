@@ -16,6 +16,7 @@ from storage.boundary import contain
 from storage.database import Database
 from storage.oauth import access_record
 from storage.oauth.access_record import Count, Counted, Entry
+from storage.oauth.moments import aware
 
 WRITE_EVERY = 5.0  # seconds
 WAITING_MAX = 20_000  # sums in memory; some 5 MB
@@ -48,6 +49,16 @@ Deed = Literal[
     "separateAccount",
     "deleteAccount",
     "undoImport",
+    "becomeUser",
+    "inviteUser",
+    "revokeInvitation",
+    "makePasswordLink",
+    "setPasswordByLink",
+    "giveOperator",
+    "endOperator",
+    "pauseUser",
+    "unpauseUser",
+    "removeUser",
 ]
 """Deeds on an account itself, besides what apps read. A deed that is also an operation has the operation's name, so
 that it is one entry whoever did it."""
@@ -115,6 +126,12 @@ class AccessRecord:
         lists of which the last may be empty. Writes waiting counts first."""
         self.write()
         return access_record.hours(self._database, user_id, since=since or self._now() - lifetimes.ACCESS_RECORD)
+
+    def last_of(self, user_id: str, deed: Deed) -> datetime | None:
+        """When the user last did this; None where that is longer ago than the record goes."""
+        self.write()
+        moment = access_record.last_of(self._database, user_id, deed)
+        return aware(moment) if moment is not None else None
 
     def overview(self, user_id: str, *, within: timedelta) -> list[Entry]:
         """The entries of a user within the last `within`, each the sum of one grant's and app's calls of one operation,

@@ -10,6 +10,8 @@ from auth.cleanup import Cleanup
 from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.instants import Now, with_zone
+from auth.people.links import OneTimeLinks
+from auth.people.operators import Operators
 from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Passwords
 from auth.people.second_factor import SecondFactors
@@ -32,7 +34,7 @@ from auth.tokens.simplefin import SimpleFinAccess
 from storage import users
 from storage.database import Database, Session
 from storage.keys.places import KeyPlace
-from storage.oauth import browsers, calendar, grants
+from storage.oauth import browsers, calendar, grants, links
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import UserUnknown
 
@@ -42,8 +44,8 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 class AuthorizationServer:
     """The parts of the authorization server: `clients` registers apps, `sign_in` and `sessions` identify people,
     `consent` asks them, `codes` and `refresh_tokens` are exchanged for tokens, `grants` ends access, `simplefin` and
-    `calendar` admit SimpleFIN and calendar apps, `access` finds the principal of each request, `record` counts what was
-    done, `cleanup` deletes what has expired."""
+    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `operators` look after them, `access` finds the
+    principal of each request, `record` counts what was done, `cleanup` deletes what has expired."""
 
     def __init__(
         self,
@@ -93,6 +95,8 @@ class AuthorizationServer:
         self.sign_in = SignIn(
             database, self.sessions, throttles, self.passwords, self.second_factors, self.passkeys, events, now
         )
+        self.links = OneTimeLinks(database, policy, self.passwords, self.sessions, events, now)
+        self.operators = Operators(database, self.sessions, self.access, events, now)
         self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events
@@ -122,13 +126,14 @@ class AuthorizationServer:
         )
 
     def remove_user(self, user_id: str) -> None:
-        """Delete a user's grants with their tokens and SimpleFIN apps, browser sessions and calendar address; their
-        tokens are refused from now on. What else is stored about them goes with the user."""
+        """Delete a user's grants with their tokens and SimpleFIN apps, browser sessions, calendar address and links;
+        their tokens are refused from now on. What else is stored about them goes with the user."""
 
         def work(session: Session) -> None:
             grants.remove_all(session, user_id)
             browsers.remove_all(session, user_id)
             calendar.remove(session, user_id)
+            links.remove_all(session, user_id)
 
         self._database.atomically(work)
         self.access.forget()

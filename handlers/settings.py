@@ -210,6 +210,20 @@ def load(
     return Settings(**values)
 
 
+def in_force(environment: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Each setting of this environment: its name, its value as it is typed (of a secret, only dots), and whether the
+    environment sets it; the others have their defaults."""
+    found = []
+    for item in fields(Settings):
+        name = PREFIX + item.name.upper()
+        is_secret = item.metadata["is_secret"]
+        text = environment.get(name, "").strip()
+        is_set = bool(text or (is_secret and environment.get(name + IN_FILE, "").strip()))
+        shown = "•••" if is_secret and is_set else text or item.metadata["default"] or ""
+        found.append((name, shown, is_set))
+    return found
+
+
 def _secret_value(environment: Mapping[str, str], name: str) -> str:
     """The value of a secret setting: from the environment itself, or from the file that the environment names instead;
     empty if neither is set. Raises SettingError."""

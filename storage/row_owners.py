@@ -77,6 +77,7 @@ OF_ALL = (
     "oauth_sessions",
     "oauth_throttles",
     "simplefin_access",
+    "oauth_links",
     "calendar_links",
 )
 """Tables that belong to no user: facts about the store itself, and the data of the authorization server."""

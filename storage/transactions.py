@@ -135,6 +135,12 @@ class Selection(NamedTuple):
         return [(fold(word), plain(word)) for word in dict.fromkeys((self.search or "").split())]
 
 
+def number_of(session: Session, user_id: str) -> int:
+    """The number of the user's bookings, those of hidden accounts included."""
+    [row] = session.rows("SELECT count(*) AS number FROM transactions WHERE user_id = $1", user_id)
+    return int(row["number"])
+
+
 def count(session: Session, user_id: str, selection: Selection) -> int:
     """The number of booked transactions in the selection."""
     condition, values = selection.condition(user_id)

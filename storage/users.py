@@ -7,7 +7,7 @@ from secrets import token_hex
 
 from msgspec import Struct
 
-from storage.database import Database, Row, Session, StoreError, add_row, names_of, set_values, values_of
+from storage.database import Database, Row, Session, StoreError, add_row, names_of, put_row, set_values, values_of
 from storage.row_owners import OF_USERS
 
 
@@ -19,8 +19,16 @@ class UserUnknown(StoreError):
     """There is no user with this name."""
 
 
+class LastOperator(StoreError):
+    """This is the last operator who is not paused; one has to remain. Make somebody else an operator first."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
 class User(Struct, frozen=True, kw_only=True):
-    """A user. `data_version` is the state of their data (`Store.state`) in which figures last changed."""
+    """A user. `data_version` is the state of their data (`Store.state`) in which figures last changed, `paused_at` when
+    an operator paused them: nobody signs in as them meanwhile, no app reads, no bank is asked."""
 
     id: str
     name: str
@@ -29,12 +37,15 @@ class User(Struct, frozen=True, kw_only=True):
     home_currency: str
     data_version: int
     created_at: datetime
+    is_operator: bool = False
+    paused_at: datetime | None = None
 
     def __repr__(self) -> str:
         return f"User(id={self.id!r}, name={self.name!r})"  # no message or log shows the password's hash
 
 
 COLUMNS = names_of(User)
+OPERATORS_CHANGED = "operators changed"  # the fact that takes another value whenever there are fewer
 
 
 def find(session: Session, user_id: str) -> User | None:
@@ -118,27 +129,27 @@ def add(
 ) -> User:
     """Add a user without any data, and return them; `user_id` is the id to give them, None for a new random one. Raises
     UserExists for a name that is taken, in whatever case."""
-    new_id = user_id or f"u{token_hex(10)}"
+    user = User(
+        id=user_id or f"u{token_hex(10)}",
+        name=name,
+        password_hash=password_hash,
+        has_subscription=has_subscription,
+        home_currency=home_currency,
+        data_version=0,
+        created_at=now,
+    )
+    database.atomically(lambda session: add_to(session, user))
+    return user
 
-    def work(session: Session) -> User:
-        known = find_by_name(session, name)
-        if known is not None:
-            raise UserExists(f"There is already a user named {known.name!r}.")
-        # Of two at once, one gets the row, and the other finds it at the second try
-        _take_name(session, compared_name(name), 0, new_id)
-        user = User(
-            id=new_id,
-            name=name,
-            password_hash=password_hash,
-            has_subscription=has_subscription,
-            home_currency=home_currency,
-            data_version=0,
-            created_at=now,
-        )
-        add_row(session, "users", **values_of(user))
-        return user
 
-    return database.atomically(work)
+def add_to(session: Session, user: User) -> None:
+    """Add a user without any data inside the caller's transaction. Raises UserExists as `add` does."""
+    known = find_by_name(session, user.name)
+    if known is not None:
+        raise UserExists(f"There is already a user named {known.name!r}.")
+    # Of two at once, one gets the row, and the other finds it at the second try
+    _take_name(session, compared_name(user.name), 0, user.id)
+    add_row(session, "users", **values_of(user))
 
 
 def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:
@@ -149,6 +160,35 @@ def set_password_hash(session: Session, user_id: str, password_hash: str) -> Non
 def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
     """Set whether the user has an active subscription; without one, the data endpoints answer 403."""
     set_values(session, "users", {"id": user_id}, has_subscription=active)
+
+
+def set_operator(session: Session, user_id: str, *, is_operator: bool) -> None:
+    """Make a user an operator or end that. Raises LastOperator."""
+    if not is_operator:
+        _keep_an_operator(session, user_id)
+    set_values(session, "users", {"id": user_id}, is_operator=is_operator)
+
+
+def pause(session: Session, user_id: str, *, since: datetime | None) -> None:
+    """Pause a user since this time, or (None) no longer. Raises LastOperator."""
+    if since is not None:
+        _keep_an_operator(session, user_id)
+    set_values(session, "users", {"id": user_id}, paused_at=since)
+
+
+def paused(session: Session) -> frozenset[str]:
+    """The ids of all users who are paused."""
+    return frozenset(row["id"] for row in session.rows("SELECT id FROM users WHERE paused_at IS NOT NULL"))
+
+
+def _keep_an_operator(session: Session, user_id: str) -> None:
+    """Raise LastOperator if the user is the only operator who is not paused. Of two transactions that take an operator
+    away, the second begins anew and sees what the first has done: both change one row."""
+    operators = {row["id"] for row in session.rows("SELECT id FROM users WHERE is_operator AND paused_at IS NULL")}
+    if user_id in operators:
+        put_row(session, "settings", ["name"], name=OPERATORS_CHANGED, value=token_hex(8))
+        if operators == {user_id}:
+            raise LastOperator
 
 
 def set_home_currency(session: Session, user_id: str, currency: str) -> None:

@@ -29,11 +29,13 @@ NAMED = re.compile(r"\b(?:FROM|JOIN|UPDATE) ([a-z_]+)")
 NOW = datetime(2026, 11, 20, 12, 0, 0)  # noqa: DTZ001 - the store keeps UTC without zone
 ASK_ALL = {
     "storage.users.everyone",  # commands about everybody
+    "storage.users.paused",  # the scheduler, which waits while a machine is away
+    "storage.users._keep_an_operator",  # taking an operator away
     "storage.holdings.holdings",  # the rehearsal of an upgrade
     "storage.migrations.runner._run",
     "storage.users.take_names",  # a migration, and what moves a store
     "storage.jobs.by_status",  # figures
-    "storage.jobs.find_unfinished",  # the scheduler, which waits while a machine is away
+    "storage.jobs.find_unfinished",
     "storage.connections.of_connectors",
     "storage.connections.due",
     "storage.connections.expire_consents",

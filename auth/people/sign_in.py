@@ -23,12 +23,14 @@ from storage.users import User
 class Outcome(Struct, frozen=True, kw_only=True):
     """The outcome of checking a password or a second factor. `browser` has passed, as the session that holds from now
     on; `half` has the right password and still needs the second factor; `known_browser` is a cookie for a browser that
-    has signed in; `wait` is how long to wait before trying. If none is set, the input was wrong."""
+    has signed in; `wait` is how long to wait before trying. With `is_paused`, the password is right, and an operator
+    has paused the user. If none is set, the input was wrong."""
 
     browser: Browser | None = None
     half: Browser | None = None
     known_browser: str | None = None
     wait: timedelta | None = None
+    is_paused: bool = False
 
     @property
     def wait_seconds(self) -> int:
@@ -71,14 +73,19 @@ class SignIn:
             self._throttles.note_success(reserved)
             if self._passwords.is_outdated(stored):
                 users.set_password_hash(self._database, user.id, self._passwords.hash(password))
+            if user.paused_at is not None:
+                self._events.info("password of a paused user", account=name, address=address, user=user.id)
+                self._events.did(user.id, "signIn", is_refused=True)
+                return Outcome(is_paused=True)
             if self._second_factors.is_on(user.id):
                 self._events.info("password right, second factor asked", account=name, address=address, user=user.id)
                 return Outcome(half=self._sessions.await_second_factor(before, user.id))
-            return self._sign_in(user, before, address=address)
+            return self.let_in(user, before, address=address)
 
     def user_of(self, browser: Browser | None) -> User | None:
-        """The user who is signed in with this browser; None where nobody is."""
-        return users.find(self._database, browser.user_id) if browser and browser.user_id else None
+        """The user who is signed in with this browser; None where nobody is, or they are paused."""
+        user = users.find(self._database, browser.user_id) if browser and browser.user_id else None
+        return user if user is not None and user.paused_at is None else None
 
     def is_name_of(self, user_id: str | None, name: str) -> bool:
         """Whether the user with this id signs in with this name; False for None."""
@@ -92,7 +99,7 @@ class SignIn:
         (`is_passkey`) the answer of a passkey; sign them in if it is right. Counts, logs and records the attempt.
         Raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
-        if user is None:
+        if user is None or user.paused_at is not None:
             return Outcome()
         with self._throttles.turn(user.name):
             browser = self._sessions.knows(known_browser, user.id)
@@ -113,7 +120,7 @@ class SignIn:
             if kind == "recovery code":
                 self._events.info("recovery code used", account=user.name, address=address, user=user.id)
                 self._events.did(user.id, "useRecoveryCode")
-            return self._sign_in(user, half, address=address)
+            return self.let_in(user, half, address=address)
 
     def check_password(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         """Check a signed-in user's password once more; the outcome's `browser` is this one if it is right. Wrong
@@ -159,7 +166,9 @@ class SignIn:
             self._events.did(user.id, "changePassword")
             return Outcome(browser=renewed)
 
-    def _sign_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
+    def let_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
+        """Sign a user in who has proven who they are, under a new session in place of `before`; logs and records
+        it."""
         self._events.info("signed in", account=user.name, address=address, user=user.id)
         self._events.did(user.id, "signIn")
         return Outcome(

@@ -53,7 +53,7 @@ class CalendarLinks:
         that the time it takes tells nothing about a secret."""
         user_id = calendar.user_of(self._database, stored_hash(secret)) if _SECRET.fullmatch(secret) else None
         user = users.find(self._database, user_id) if user_id is not None else None
-        if user is None:
+        if user is None or user.paused_at is not None:
             self._events.info("calendar link refused", address=address)
             return None
         self._events.did(user.id, "readCalendar", is_refused=not user.has_subscription)

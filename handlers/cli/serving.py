@@ -75,12 +75,14 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int, webhooks: b
         if store_facts.recall(services.everybody, IS_DEMO) is not None:
             services.close()
             stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
-        has_users = users.is_anybody(services.everybody)
+        first_link = None if users.is_anybody(services.everybody) else services.authorization.links.first()
 
         def ready() -> None:
             click.echo(f"Serving {settings.base_url} (documentation: {settings.public_url}/docs)", err=True)
-            if not has_users:
-                click.echo("There are no users yet. Add one with `bankdata users add NAME`.", err=True)
+            if first_link is not None:
+                click.echo("There are no users yet. Add one with `bankdata users add NAME`,", err=True)
+                click.echo("or become the first at this address, which works once, within 24 hours:", err=True)
+                click.echo(first_link, err=True)
 
         if workers > 1:
             from handlers.workers import run

@@ -78,6 +78,21 @@ users = group(
         click.argument("name"),
         click.argument("currency"),
     ),
+    plain_command("users invite", "Print an address at which somebody can become a user, once, within seven days."),
+    plain_command("users uninvite", "Revoke all invitations that nobody has used."),
+    plain_command(
+        "users password-link",
+        "Print an address at which a user's password can be set anew, once, within 24 hours.",
+        click.argument("name"),
+    ),
+    plain_command(
+        "users operator",
+        "Set whether a user is an operator, who looks after people on /operator.",
+        click.argument("name"),
+        click.argument("active", type=click.Choice(["on", "off"]), callback=lambda *given: given[2] == "on"),
+    ),
+    plain_command("users pause", "Pause a user: no sign-in, no apps, no syncs.", click.argument("name")),
+    plain_command("users unpause", "Let a paused user go on.", click.argument("name")),
     plain_command(
         "users remove",
         "Delete a user with accounts, transactions and grants.",

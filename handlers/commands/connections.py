@@ -1,7 +1,7 @@
 """Commands on bank connections: make one with a first sync, renew, list, end."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -152,18 +152,13 @@ def remove_connection(services: Services, report: Report, *, user: User, connect
     ended = [each for each in connections.of_user(services.everybody, user.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
-    _say_what_is_left(report, services.connecting.remove(ended[0]))
+    say_what_is_left(report, services.connecting.remove(ended[0]))
     services.authorization.record.note(user.id, "disconnectBank")
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
 
 
-def end_access(services: Services, report: Report, ended: Sequence[StoredConnection]) -> None:
-    """End the access to these connections at their providers, as far as half a minute allows, and note where that
-    failed; the store is not changed."""
-    _say_what_is_left(report, services.connecting.disconnect(ended))
-
-
-def _say_what_is_left(report: Report, left: Iterable[tuple[StoredConnection, str]]) -> None:
+def say_what_is_left(report: Report, left: Iterable[tuple[StoredConnection, str]]) -> None:
+    """Note the connections whose access could not be ended at the provider, with the reason."""
     for each, why in left:
         report.note(f"The access to {each.bank_name} could not be ended at the provider: {why} End it there.")
 

@@ -1,18 +1,17 @@
 """Commands on users, the people who may sign in: add, list, change, remove."""
 
-import unicodedata
 from collections.abc import Mapping
 
+from auth.people.names import NAME_CHARACTERS_MAX, NAME_PUNCTUATION, as_stored, is_good_name
 from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
-from handlers.commands.connections import end_access
+from handlers.commands.connections import say_what_is_left
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.operations.profile import keep_home_currency
+from handlers.people import remove_person
 from handlers.services import IS_DEMO, Services
 from storage import connections, store_facts, users
 
-NAME_CHARACTERS_MAX = 64
-NAME_PUNCTUATION = "._-+@"  # an email address is a name; nothing that a shell, an address or a list would take apart
 NAMES = (
     f"A user's name has 1 to {NAME_CHARACTERS_MAX} letters, digits and {' '.join(NAME_PUNCTUATION)}, and begins with a"
     " letter or a digit."
@@ -31,8 +30,8 @@ def add_user(
 ) -> None:
     """Add a person who may sign in; print the password if it `is_generated`. CommandError for a name that may not be
     used or a weak password."""
-    name = unicodedata.normalize("NFC", name)
-    if not _is_good_name(name):
+    name = as_stored(name)
+    if not is_good_name(name):
         raise CommandError(NAMES)
     users.add(
         services.everybody,
@@ -53,6 +52,7 @@ def list_users(services: Services, report: Report) -> None:
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
         state = "active subscription" if user.has_subscription else "no subscription"
+        state += ", operator" * user.is_operator + ", paused" * (user.paused_at is not None)
         report.line(f"{user.name}\t{state}\t{quantity(count, 'bank connection')}")
     if not everyone:
         report.note("There are no users yet. Add one with `bankdata users add NAME`.")
@@ -101,21 +101,51 @@ def remove_user(services: Services, report: Report, *, name: str) -> None:
     """End the user's access at the banks, noting where that failed, then delete the user with all accounts,
     transactions and grants."""
     user = users.get_by_name(services.everybody, name)
-    end_access(services, report, connections.of_user(services.everybody, user.id))
-    services.authorization.remove_user(user.id)
-    services.everybody.atomically(lambda session: users.remove(session, user.id))
+    say_what_is_left(report, remove_person(services, user))
     report.note(f"Removed user {user.name} with all data.")
 
 
-def _is_good_name(name: str) -> bool:
-    """Whether a new user may have this name: letters, digits and some punctuation (decision 67); a combining mark, such
-    as a vowel sign, counts with its letter."""
-    kinds = [unicodedata.category(letter)[0] for letter in name]
-    return (
-        0 < len(name) <= NAME_CHARACTERS_MAX
-        and kinds[0] in "LN"
-        and all(kind in "LMN" or letter in NAME_PUNCTUATION for kind, letter in zip(kinds, name, strict=True))
-    )
+def invite(services: Services, report: Report) -> None:
+    """Make and print an address at which somebody can become a user, once, within seven days."""
+    report.line(services.authorization.links.invite())
+
+
+def revoke_invitations(services: Services, report: Report) -> None:
+    """End all invitations that nobody has used."""
+    ended = [each for each in services.authorization.links.invitations() if _revoke(services, each.secret_hash)]
+    report.note(f"Revoked {quantity(len(ended), 'invitation')}.")
+
+
+def make_password_link(services: Services, report: Report, *, name: str) -> None:
+    """Make and print an address at which a user's password can be set anew, once, within 24 hours; their second factor
+    is still asked, and they are told at their next sign-in."""
+    user = users.get_by_name(services.everybody, name)
+    report.line(services.authorization.links.new_password(user))
+
+
+def mark_operator(services: Services, report: Report, *, name: str, active: bool) -> None:
+    """Make a user an operator, or end that, and note it in their access record; LastOperator for the last one."""
+    user = users.get_by_name(services.everybody, name)
+    services.authorization.operators.mark(user, is_operator=active)
+    report.note(f"{user.name} is {'an' if active else 'no'} operator now.")
+
+
+def pause(services: Services, report: Report, *, name: str) -> None:
+    """Pause a user: no sign-in, no apps, no syncs. Nothing is deleted; LastOperator for the last operator."""
+    user = users.get_by_name(services.everybody, name)
+    services.authorization.operators.pause(user)
+    report.note(f"Paused {user.name}. `bankdata users unpause {user.name}` lets them go on.")
+
+
+def unpause(services: Services, report: Report, *, name: str) -> None:
+    """Let a paused user go on."""
+    user = users.get_by_name(services.everybody, name)
+    services.authorization.operators.unpause(user)
+    report.note(f"{user.name} may sign in again.")
+
+
+def _revoke(services: Services, secret_hash: str) -> bool:
+    return services.authorization.links.revoke(secret_hash)
 
 
 def _next_step(services: Services, name: str) -> str:

@@ -24,7 +24,7 @@ from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import record_id
 from handlers.oauth.rendering import clamp_name, page_headers
-from handlers.oauth.site import SETUP_PAGE, Site, Visit
+from handlers.oauth.site import OPERATOR_PAGE, SETUP_PAGE, Site, Visit
 from handlers.sync.reminders import consent_ends_within
 from storage.connections import NEED_USER
 from storage.oauth.grants import Grant
@@ -324,6 +324,7 @@ def _account(
         error=error,
         at=at,
         user=user,
+        operator_address=site.address(OPERATOR_PAGE),
         owned=owned,
         choices_of=lambda grant: chosen if chosen and grant.id == at else choices_of(grant.terms, owned),
         days_of=lambda grant: _days_of(site, grant),

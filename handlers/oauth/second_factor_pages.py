@@ -64,9 +64,7 @@ def step(site: Site, visit: Visit) -> Response:
     )
     if outcome.browser is None:
         return _step_form(site, visit, browser, secret, outcome=outcome, is_passkey=bool(passkey))
-    response = site.after_sign_in(visit, secret)
-    site.remember_signed_in(response, outcome)
-    return response
+    return site.signed_in(visit, secret, outcome)
 
 
 def factor_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:

@@ -20,7 +20,9 @@ from auth.scopes import SCOPES, TICKED_SCOPES
 from handlers.oauth.account_page import account_routes
 from handlers.oauth.choices import Choices, NothingChosen, preset_choices, sent_choices
 from handlers.oauth.connect_page import connect_routes
+from handlers.oauth.join_page import join_routes
 from handlers.oauth.mistakes import Mistake
+from handlers.oauth.operator_page import operator_routes
 from handlers.oauth.passkey_pages import passkey_routes
 from handlers.oauth.rendering import file_routes
 from handlers.oauth.second_factor_pages import second_factor_routes
@@ -41,6 +43,8 @@ def page_routes(site: Site) -> list[BaseRoute]:
         *passkey_routes(site),
         *account_routes(site),
         *connect_routes(site),
+        *join_routes(site),
+        *operator_routes(site),
     ]
 
 
@@ -188,9 +192,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
         return response
     if outcome.browser is None:
         return _login_form(site, visit, browser, secret, name=name, outcome=outcome)
-    response = site.after_sign_in(visit, secret)
-    site.remember_signed_in(response, outcome)
-    return response
+    return site.signed_in(visit, secret, outcome)
 
 
 def _login_form(

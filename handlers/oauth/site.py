@@ -42,7 +42,8 @@ logger = logging.getLogger("bankdata.oauth")
 
 BANKS_PAGE = "/account/connect"
 SETUP_PAGE = "/account/simplefin"
-RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, "/account/second-factor", "/account/passkeys"})
+OPERATOR_PAGE = "/operator"
+RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, OPERATOR_PAGE, "/account/second-factor", "/account/passkeys"})
 """The pages to which a sign-in may lead back; no query of an authorization request looks like one."""
 
 
@@ -256,6 +257,18 @@ class Site:
         self.cookies.set_waiting(response, "")
         return response
 
+    def signed_in(self, visit: Visit, secret: str, outcome: Outcome) -> Response:
+        """What a person gets who has just signed in: the redirect of `after_sign_in`, or before it the page that tells
+        them that their password was set by a link; with the cookies of the new session."""
+        response = self.after_sign_in(visit, secret)
+        assert outcome.browser is not None
+        set_at = self.server.links.tell(outcome.browser.user_id or "")
+        if set_at is not None:
+            goes_on = response.headers["location"]
+            response = self.page("told.html", visit.words, set_at=set_at, goes_on=goes_on)
+        self.remember_signed_in(response, outcome)
+        return response
+
     def remember_signed_in(self, response: Response, outcome: Outcome) -> None:
         """Set the cookies of the new session, and of a browser in which this user has signed in."""
         assert outcome.browser is not None
@@ -270,7 +283,8 @@ class Site:
         `outcome` is that of a password or code that failed, None without one; `error` names another error, empty
         without one."""
         wait = outcome.wait_seconds if outcome is not None else 0
-        error = "wait" if wait else "wrong" if outcome is not None else error
+        is_paused = outcome is not None and outcome.is_paused
+        error = "wait" if wait else "paused" if is_paused else "wrong" if outcome is not None else error
         status = 429 if wait else 400 if error else 200
         response = self.page(template, words, status=status, error=error, wait=wait, **values)
         if wait:

@@ -14,7 +14,7 @@ from handlers.sync.plan import last_moment, next_moments
 from handlers.sync.retries import pause_after
 from handlers.sync.sorting import Sorting
 from handlers.sync.source_connections import source_connection
-from storage import connections, jobs
+from storage import connections, jobs, users
 from storage.boundary import contain
 from storage.connections import Due, StoredConnection
 from storage.database import Store, StoreUnavailable
@@ -91,7 +91,11 @@ class Scheduler:
         if self._is_clock_off():
             self.last_round_at = unix_time()
             return
-        for job in jobs.find_unfinished(self._everybody):
+        unfinished = jobs.find_unfinished(self._everybody)
+        paused = users.paused(self._everybody) if unfinished else ()
+        for job in unfinished:
+            if job.user_id in paused:
+                continue  # its source is asked again, or it is overdue, when its user may go on
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
                 with self._isolate_errors(job.id):
@@ -120,9 +124,13 @@ class Scheduler:
         piece = connections.due(self._everybody, now=now, after=self._looks_after)
         self._looks_after = piece[-1] if len(piece) == connections.PIECE else None
         self._order.shuffle(piece)
+        paused = users.paused(self._everybody) if piece else ()
         for each in piece:
             with self._isolate_errors(each.connection.id):
-                self._look_at(each, now)
+                if each.connection.user_id in paused:
+                    self._put_off(each, now + AGAIN)
+                else:
+                    self._look_at(each, now)
 
     def _look_at(self, due: Due, now: datetime) -> None:
         """Start the planned sync of a live connection if its moment has come, even while the server was down, or retry
@@ -185,7 +193,11 @@ class Scheduler:
             for name, connector in self._connectors.items()
             if connector.is_local and isinstance(connector, HasNews)
         }
-        for connection in connections.of_connectors(self._everybody, list(open_)):
+        local = connections.of_connectors(self._everybody, list(open_))
+        paused = users.paused(self._everybody) if local else ()
+        for connection in local:
+            if connection.user_id in paused:
+                continue
             with self._isolate_errors(connection.id):
                 if open_[connection.connector].has_news(source_connection(connection, None), now=now):
                     is_well = connection.failures_in_row == 0

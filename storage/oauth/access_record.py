@@ -108,6 +108,17 @@ def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
     return [Entry(**row) for row in rows]
 
 
+def last_of(session: Session, user_id: str, operation: str) -> datetime | None:
+    """When this was last done, without being refused, by the user themselves; None where it is not in the record."""
+    rows = session.rows(
+        "SELECT max(last_at) AS last_at FROM access_record"
+        " WHERE user_id = $1 AND operation = $2 AND grant_id = '' AND calls > refusals",
+        *(user_id, operation),
+    )
+    moment: datetime | None = rows[0]["last_at"]
+    return moment
+
+
 def remove_before(session: Session, moment: datetime) -> None:
     """Delete everybody's entries of hours that began before this time."""
     session.execute("DELETE FROM access_record WHERE hour < $1", moment)

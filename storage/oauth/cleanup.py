@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from storage.database import Session
-from storage.oauth import simplefin
+from storage.oauth import links, simplefin
 
 
 def sweep(
@@ -43,6 +43,7 @@ def sweep(
     session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND expires_at < $2", lasting_client, day_ago)
     session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND revoked_at < $2", lasting_client, day_ago)
     simplefin.sweep(session, day_ago=day_ago)
+    links.sweep(session, day_ago=day_ago)
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by IN ('self', 'document') AND created_at < $1"
         " AND (used_at IS NULL OR used_at < $2)"

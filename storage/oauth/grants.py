@@ -62,7 +62,8 @@ class ConnectedGrant(Struct, frozen=True, kw_only=True):
 
 class Standing(Struct, frozen=True, kw_only=True):
     """The standing of a grant: whose it is, whether it is still live (neither revoked nor its browser session gone; it
-    ends at `expires_at` in any case), and what its tokens open."""
+    ends at `expires_at` in any case), and what its tokens open. A user who is paused counts as without subscription,
+    so that their apps wait."""
 
     user_id: str
     is_live: bool
@@ -191,7 +192,7 @@ def standing(session: Session, grant_id: str) -> Standing | None:
     rows = session.rows(
         f"SELECT user_id, session_hash, revoked_at, expires_at, {OF_TERMS} FROM oauth_grants WHERE id = $1", grant_id
     )
-    users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
+    users = rows and session.rows("SELECT has_subscription, paused_at FROM users WHERE id = $1", rows[0]["user_id"])
     if not users:
         return None
     [row] = rows
@@ -199,7 +200,7 @@ def standing(session: Session, grant_id: str) -> Standing | None:
         user_id=row["user_id"],
         is_live=row["revoked_at"] is None and _is_there(session, row["session_hash"]),
         expires_at=aware(row["expires_at"]),
-        has_subscription=users[0]["has_subscription"],
+        has_subscription=users[0]["has_subscription"] and users[0]["paused_at"] is None,
         terms=_terms(row),
     )
 

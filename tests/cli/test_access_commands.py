@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -227,3 +228,27 @@ def test_a_calendar_address_stands_alone_on_standard_output_and_ends(run: Run) -
     assert run("calendar", "link", "--user", "nobody").failed_with("There is no user named")
     deeds = {line.split("\t")[2]: line.split("\t")[3] for line in run("log", "--user", name).lines}
     assert deeds == {"makeCalendarLink": "2 times", "endCalendarLink": "once"}
+
+
+@pytest.mark.requirement("people.commands")
+@pytest.mark.sampled
+def test_people_are_invited_marked_paused_and_given_a_new_password_by_command(run: Run) -> None:
+    name = f"person{next(NUMBERS)}"
+    run("users", "add", name, "--random")
+    for command in (["invite"], ["password-link", name]):
+        made = run("users", *command)
+        assert re.fullmatch(r"http://\S+/join#[\w-]{43}", made.out.strip())
+    assert "Revoked 1 invitation." in run("users", "uninvite").err
+    assert run("users", "operator", name, "on").code == 0
+    assert f"{name}\tactive subscription, operator\t0 bank connections" in run("users", "list").lines
+    last = "This is the last operator who is not paused"
+    for command in (["operator", name, "off"], ["pause", name], ["remove", name, "--yes"]):
+        assert run("users", *command).failed_with(last)
+    other = f"person{next(NUMBERS)}"
+    run("users", "add", other, "--random")
+    run("users", "operator", other, "on")
+    assert run("users", "pause", name).code == 0
+    assert f"{name}\tactive subscription, operator, paused\t0 bank connections" in run("users", "list").lines
+    assert run("users", "unpause", name).code == 0
+    assert run("users", "remove", name, "--yes").code == 0
+    assert run("users", "operator", name, "on").failed_with("There is no user named")

@@ -1,5 +1,6 @@
 """Where a server is reached: one for others says under which address, and says when passwords would travel in clear."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,12 @@ def test_a_public_address_without_tls_is_warned_of(public: str, is_warned: bool,
     with running(tmp_path / "data", command="serve", settings={"PUBLIC_URL": public}) as served:
         assert ("passwords and tokens travel in clear" in said(served)) == is_warned
         assert ("There are no users yet. Add one with" in said(served)) != is_warned
+
+
+@pytest.mark.requirement("people.links")
+def test_a_start_without_people_prints_a_link_for_the_first_one(tmp_path: Path) -> None:
+    with running(tmp_path / "data", command="serve") as served:
+        printed = said(served)
+    (link,) = re.findall(r"^http://127\.0\.0\.1:\d+/join#[\w-]{43}$", printed, re.M)
+    assert "which works once, within 24 hours" in printed
+    assert link

@@ -287,9 +287,17 @@ def surroundings(server: AuthorizationServer, database: OpenStore | None) -> Any
     """What the pages read of an open service: no bank is connected, and none can be."""
     return SimpleNamespace(
         authorization=server,
-        settings=SimpleNamespace(time_zone=ZoneInfo("Europe/Berlin"), simplefin_server=True),
-        connecting=SimpleNamespace(sources={}),
+        settings=SimpleNamespace(
+            time_zone=ZoneInfo("Europe/Berlin"),
+            simplefin_server=True,
+            home_currency="EUR",
+            data_dir=Path("no such folder"),
+        ),
+        connecting=SimpleNamespace(sources={}, disconnect=lambda _ended: ()),
+        scheduler=SimpleNamespace(last_round_at=START.timestamp()),
         of=lambda _user_id: database,
+        everybody=database,
+        store=SimpleNamespace(is_shared=False, bytes=12_000_000),
     )
 
 

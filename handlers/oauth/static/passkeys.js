@@ -1,5 +1,15 @@
-// Asks the browser for a passkey, or for the signature of one, and sends what it answers with the form around it.
+// Asks the browser for a passkey, or for the signature of one, and sends what it answers with the form around it. Also
+// sends the secret of a link from behind the # of the address, and takes it out of there.
 "use strict";
+
+for (const form of document.querySelectorAll("form[data-from-address]")) {
+  const secret = location.hash.slice(1);
+  if (secret) {
+    history.replaceState(null, "", location.pathname);
+    form.elements.secret.value = secret;
+    form.submit();
+  }
+}
 
 const bytes = (text) =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));

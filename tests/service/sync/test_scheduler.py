@@ -1,14 +1,14 @@
 """The scheduler: what nobody reads is finished, what has news is synced, a new day begins once."""
 
 import threading
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
 import pytest
 
 from connectors.connector import Connection
 from handlers.sync.engine import SyncEngine
-from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
-from storage import connections, jobs
+from handlers.sync.scheduler import AGAIN, NEWS_EVERY, READERS_FIRST, Scheduler
+from storage import connections, jobs, users
 from storage.database import Database, StoreUnavailable
 from storage.jobs import Job
 from tests.engines import OpenStore
@@ -182,3 +182,42 @@ def test_a_clock_that_is_set_back_holds_up_nothing_and_one_that_is_off_begins_no
     is_off = False
     scheduler.round()
     assert new_days == [scene.clock.today()]
+
+
+@pytest.mark.requirement("people.operator")
+def test_no_bank_of_a_paused_person_is_asked_until_they_may_go_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def has_news(connection: Connection, *, now: datetime) -> bool:
+        asked.append(connection.id)
+        return False
+
+    scene.bank.is_local = True
+    monkeypatch.setattr(scene.bank, "has_news", has_news)
+    monkeypatch.setattr(scene.engine, "advance", lambda job: asked.append(job.id))
+    users.pause(scene.database, scene.user.id, since=scene.clock.moment)
+    scene.clock.moment += max(NEWS_EVERY, READERS_FIRST)
+    scene.scheduler.round()
+    assert asked == []
+    users.pause(scene.database, scene.user.id, since=None)
+    scene.clock.moment += NEWS_EVERY
+    scene.scheduler.round()
+    assert asked == [scene.job.id, scene.job.connection_id]
+
+
+@pytest.mark.requirement("people.operator")
+def test_the_plan_of_a_paused_person_waits(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(scene.engine, "start", lambda connection, **_: started.append(connection.id))
+    monkeypatch.setattr(scene.scheduler, "_plan", (time(6, 30),))
+    jobs.end_running(scene.database, scene.user.id, scene.job.connection_id, error="", now=scene.clock.moment)
+    users.pause(scene.database, scene.user.id, since=scene.clock.moment)
+    scene.clock.moment += timedelta(days=2)
+    scene.scheduler.round()
+    assert started == []
+    users.pause(scene.database, scene.user.id, since=None)
+    scene.clock.moment += AGAIN + timedelta(minutes=1)
+    scene.scheduler.round()
+    assert started == [scene.job.connection_id]
