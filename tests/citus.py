@@ -154,12 +154,12 @@ class Watch:
     @contextmanager
     def watching(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         """The statements of storage that asked all machines meanwhile and are not among those that may."""
-        from storage.engines.postgresql import _Statements
+        from storage.engines.postgresql_session import Statements
 
         asked_all: list[str] = []
-        run = _Statements._run
+        run = Statements._run
 
-        def watched(session: _Statements, sql: str, parameters: Sequence[Any], *more: Any) -> Any:
+        def watched(session: Statements, sql: str, parameters: Sequence[Any], *more: Any) -> Any:
             if sql not in self._seen and sql.startswith(WATCHED):
                 self._seen.add(sql)
                 by = _asked_by()
@@ -167,7 +167,7 @@ class Watch:
                     asked_all.append(f"{by}: {sql}")
             return run(session, sql, parameters, *more)
 
-        monkeypatch.setattr(_Statements, "_run", watched)
+        monkeypatch.setattr(Statements, "_run", watched)
         yield asked_all
 
     def _asks_all(self, run: Any, session: Any, sql: str, parameters: Sequence[Any]) -> bool:
@@ -178,14 +178,14 @@ class Watch:
             return not all(re.search(rf"\b{OF_USERS[table]} = (\$\d|ANY)", sql) for table in named)
         from psycopg import RawCursor
 
-        from storage.engines.postgresql import _Statements
+        from storage.engines.postgresql_session import Statements
         from storage.engines.watched_connection import WatchedConnection
 
         plan = ""
         # Elsewhere, for the plan alone would bind the rest of the transaction; what is staged here is not there
         dsn = session._connection.info.dsn
         with suppress(Exception), WatchedConnection.connect(dsn, cursor_factory=RawCursor) as connection:
-            aside = _Statements(connection)
+            aside = Statements(connection)
             aside._staged = session._staged
             plan = "\n".join(row[0] for row in run(aside, f"EXPLAIN {sql}", parameters).fetchall())
         return any(int(count) > 1 for count in TASKS.findall(plan))

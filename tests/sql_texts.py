@@ -20,7 +20,7 @@ import polars as pl
 import psycopg
 
 from storage.database import StoreError
-from storage.engines.duckdb_file import _Cursor
+from storage.engines.duckdb_session import Cursor
 
 ROOT = Path(__file__).parent.parent
 PRODUCT = tuple(f"{ROOT}/{room}/" for room in ("handlers", "connectors", "auth", "storage", "analytics"))
@@ -58,24 +58,24 @@ class Recorder:
     def begin(self) -> None:
         """See every statement from now on."""
         for name in ("rows", "execute", "frame"):
-            setattr(_Cursor, name, self._recorded(getattr(_Cursor, name)))
-        stage, staged = _Cursor.stage, self._staged
+            setattr(Cursor, name, self._recorded(getattr(Cursor, name)))
+        stage, staged = Cursor.stage, self._staged
 
         @contextmanager
-        def seen(cursor: _Cursor, name: str, frame: pl.DataFrame) -> Iterator[None]:
+        def seen(cursor: Cursor, name: str, frame: pl.DataFrame) -> Iterator[None]:
             staged.setdefault(id(cursor), {})[name] = frame.clear()
             with stage(cursor, name, frame):
                 yield
             del staged[id(cursor)][name]
 
-        _Cursor.stage = seen  # type: ignore[method-assign, assignment]
+        Cursor.stage = seen  # type: ignore[method-assign, assignment]
 
     def write(self, path: Path) -> None:
         """Keep them in this file."""
         path.write_bytes(pickle.dumps(list(self._seen.values())))
 
     def _recorded(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def run(cursor: _Cursor, sql: str, *parameters: Any, **more: Any) -> Any:
+        def run(cursor: Cursor, sql: str, *parameters: Any, **more: Any) -> Any:
             key = (sql, *map(type, parameters))
             if key not in self._seen and sql.lstrip().startswith(READ_ON_BOTH) and _is_of_product():
                 frames = self._staged.get(id(cursor), {})

@@ -3,29 +3,23 @@
 import errno
 import logging
 import os
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
-import polars as pl
 
 from storage.boundary import undo_on_failure
-from storage.changes import account_states
 from storage.changes.incarnation import LIFE
 from storage.database import (
     CONFLICT_PAUSES,
     Conflict,
-    ConstraintViolated,
     Database,
     DiskFailed,
-    NoSuchTable,
     Now,
-    Row,
     StoreError,
     StoreFull,
     StoreInUse,
@@ -34,11 +28,13 @@ from storage.database import (
     disk_failed,
     retry,
     state_in,
-    store_full,
     utc_now,
-    without_zone,
 )
-from storage.events import outbox
+from storage.engines.duckdb_session import (
+    Cursor,
+    OpenTransaction,
+    first_line,
+)
 from storage.user_states import States
 
 T = TypeVar("T")
@@ -46,141 +42,10 @@ T = TypeVar("T")
 log = logging.getLogger("bankdata.store")
 
 CURSORS_KEPT_MAX = 8  # idle ones, enough for as many threads at once; further ones are closed after use
-STATEMENTS_KEPT_MAX = 200  # parsed statements, for each cursor
 MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 ROW_GROUP_ROWS = 10 * 2048  # compressed together, to stay within the limit above: a sixth of DuckDB's default
 FILE_OPTIONS = f"STORAGE_VERSION 'v1.2.0', ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
 STORE = "store"  # the name of the attached file in SQL
-DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
-
-DISK_ERROR = re.compile(r"input/output error|could not (read from|write|fsync|truncate) |fsync failed", re.IGNORECASE)
-INVALIDATED = "has been invalidated"  # by such an error, until the file is opened again
-
-
-class _Cursor:
-    """A session on one DuckDB cursor that keeps its parsed statements; parsing is a third of the time of a short
-    statement."""
-
-    is_shared = False
-
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement] | None = None) -> None:
-        self._cursor = cursor
-        self._parsed = parsed if parsed is not None else {}
-
-    def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        with _translate_errors():
-            result = self._cursor.execute(self._statement(sql), [without_zone(value) for value in parameters])
-            names = [column[0] for column in result.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
-    def execute(self, sql: str, *parameters: Any) -> int:
-        with _translate_errors():
-            result = self._cursor.execute(self._statement(sql), [without_zone(value) for value in parameters])
-            changed = max(result.rowcount, 0)
-            result.fetchall()  # a result that is not read to its end keeps its transaction open
-            return changed
-
-    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        with _translate_errors():
-            relation = self._cursor.sql(self._statement(sql), params=[without_zone(value) for value in parameters])
-            found = pl.DataFrame(relation)
-        if list(found.schema.items()) == list(schema.items()):
-            return found
-        return found.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-
-    def append(self, table: str, frame: pl.DataFrame) -> None:
-        if frame.is_empty():
-            return
-        columns = ", ".join(frame.columns)
-        with self.stage("appended_rows", frame):
-            self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_rows")
-
-    @contextmanager
-    def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
-        stream = _ArrowStream(frame)
-        with _translate_errors():
-            self._cursor.register(name, stream)
-        try:
-            yield
-        finally:
-            with suppress(duckdb.TransactionException):  # the conflict being raised says more, and leads to another try
-                self._cursor.unregister(name)
-            stream.let_go()
-
-    def close(self) -> None:
-        self._cursor.close()
-
-    def _statement(self, sql: str) -> duckdb.Statement:
-        parsed = self._parsed.get(sql)
-        if parsed is None:
-            if len(self._parsed) >= STATEMENTS_KEPT_MAX:
-                self._parsed.clear()
-            [parsed] = self._cursor.extract_statements(sql)
-            self._parsed[sql] = parsed
-        return parsed
-
-
-class _OpenTransaction(_Cursor):
-    """A session on a cursor that has begun a transaction."""
-
-    def __init__(self, kept: _Cursor, states: States, now: Now) -> None:
-        super().__init__(kept._cursor, kept._parsed)
-        self._states = states
-        self._now = now
-        self._held: dict[str, threading.RLock] = {}
-        self._coming: dict[str, int] = {}
-        self._changed: set[str] = set()
-
-    def hold(self, user_id: str) -> None:
-        # DuckDB has no row locks, and reports a conflict only at the commit. It takes its snapshot with the first
-        # statement that reads or writes the store; after this wait, the snapshot has what the other transaction wrote
-        if user_id not in self._held:
-            self._held[user_id] = self._states.turn(user_id)
-
-    def coming_state(self, user_id: str) -> int:
-        # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
-        # changed other columns of the row before, and two commits would leave one state
-        if user_id not in self._coming:
-            self.hold(user_id)
-            self._coming[user_id] = self._states.following(self._highest_state)
-        return self._coming[user_id]
-
-    def changes(self, user_id: str) -> None:
-        if user_id not in self._changed:
-            state = self.coming_state(user_id)
-            self._changed.add(user_id)
-            self._states.begin(user_id)
-            self.execute("UPDATE users SET state = $2 WHERE id = $1", user_id, state)
-
-    def settle(self) -> None:
-        """Finish a transaction that is about to be committed: record changed accounts and events of the users it
-        changed."""
-        for user_id in self._changed:
-            balances = account_states.settle(self, user_id, self._coming[user_id])
-            outbox.settle(self, user_id, self._coming[user_id], self._now(), balances)
-
-    def end(self) -> None:
-        """Release the users of a transaction that has been committed or rolled back."""
-        self._states.end(self._changed)
-        for turn in self._held.values():
-            turn.release()
-
-    def _highest_state(self) -> int:
-        return int(self.rows("SELECT coalesce(max(state), 0) AS highest FROM users")[0]["highest"])
-
-
-class _ArrowStream:
-    """A frame that shows DuckDB only its Arrow interface; for a plain Polars frame, DuckDB would import pyarrow."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._frame.__arrow_c_stream__(requested_schema)
-
-    def let_go(self) -> None:
-        """Free the rows, because DuckDB keeps a registered object until the end of the transaction."""
-        self._frame = self._frame.clear()
 
 
 class DuckDBFile:
@@ -196,7 +61,7 @@ class DuckDBFile:
         self._now = now
         self._root = _connect(path)
         self._states = States()
-        self._idle: list[_Cursor] = []
+        self._idle: list[Cursor] = []
         self._opening = threading.Lock()
         self._in_use = 0
         self._is_closed = self._must_open_again = False
@@ -276,16 +141,16 @@ class DuckDBFile:
                 session.execute("DETACH copy")
 
     @contextmanager
-    def _session(self) -> Iterator[_Cursor]:
+    def _session(self) -> Iterator[Cursor]:
         """A cursor for one use; closed afterwards if the use failed, else kept for the next one."""
         with self._opening:
             if self._must_open_again:
                 self._open_again()
             self._in_use += 1
-        session: _Cursor | None = None
+        session: Cursor | None = None
         is_whole = False
         try:
-            session = self._idle.pop() if self._idle else _Cursor(_using_store(self._root.cursor()))
+            session = self._idle.pop() if self._idle else Cursor(_using_store(self._root.cursor()))
             yield session
             is_whole = True
         except (StoreFull, DiskFailed):
@@ -324,7 +189,7 @@ class _FileDatabase(Database):
 
     is_shared = False
 
-    def __init__(self, session: Callable[[], AbstractContextManager[_Cursor]], states: States, now: Now) -> None:
+    def __init__(self, session: Callable[[], AbstractContextManager[Cursor]], states: States, now: Now) -> None:
         self._session = session
         self._states = states
         self._now = now
@@ -333,7 +198,7 @@ class _FileDatabase(Database):
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction: all or nothing. Raises Conflict when another transaction was faster."""
         with self._session() as kept:
-            session = _OpenTransaction(kept, self._states, self._now)
+            session = OpenTransaction(kept, self._states, self._now)
             try:
                 session.execute("BEGIN")
                 is_kept = False
@@ -405,7 +270,7 @@ def check_free(path: Path) -> None:
 def _not_opened(path: Path, error: duckdb.Error) -> StoreError:
     if "set lock on file" in str(error):
         return StoreInUse(f"{path} is open in another process. Stop it first.")
-    return StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}")
+    return StoreUnreadable(f"{path} cannot be read as a store: {first_line(error)}")
 
 
 def _check_name(path: Path) -> None:
@@ -433,31 +298,3 @@ def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
     connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # `close` makes one, where writing is safe
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    try:
-        yield
-    except duckdb.Error as error:
-        if DISK_FULL.search(str(error)):  # DuckDB reports a full disk in any error class, also for a failed commit
-            raise store_full() from error
-        if DISK_ERROR.search(str(error)) or INVALIDATED in str(error):  # likewise in any class
-            raise disk_failed(error) from error
-        if isinstance(error, duckdb.ConstraintException):
-            raise ConstraintViolated(_first_line(error)) from error
-        if isinstance(error, duckdb.CatalogException) and "does not exist" in str(error):
-            raise NoSuchTable(_first_line(error)) from error
-        if isinstance(error, duckdb.TransactionException):
-            raise Conflict(_first_line(error)) from error
-        if isinstance(error, duckdb.IOException) or "orrupt" in str(error):
-            raise StoreUnreadable(f"The file cannot be read as a store: {_first_line(error)}") from error
-        raise
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":  # DuckDB's own words in place of what a signal's handler raised
-            raise KeyboardInterrupt from error
-        raise
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else error.__class__.__name__

@@ -27,7 +27,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 from handlers import server  # noqa: E402 - after the line above
 from handlers.services import open_services  # noqa: E402
 from handlers.settings import load  # noqa: E402
-from storage.engines.duckdb_file import _Cursor  # noqa: E402
+from storage.engines.duckdb_session import Cursor  # noqa: E402
 from tests.benchmarks.bench.data import Size  # noqa: E402
 from tests.benchmarks.bench.store import Audience, Someone, filled  # noqa: E402
 from tests.benchmarks.unrestricted import Silent  # noqa: E402
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     for name in ("rows", "execute", "frame"):
-        setattr(_Cursor, name, _timed(getattr(_Cursor, name)))
+        setattr(Cursor, name, _timed(getattr(Cursor, name)))
     with TemporaryDirectory(prefix="bankdata-first-touch-") as name:
         audience = filled(Path(name), Size(rows=arguments.rows, rows_each=arguments.rows_each), Silent())
         asyncio.run(measured(Path(name), audience, arguments.rounds))
@@ -127,7 +127,7 @@ async def spent(app: Any, person: Someone, path: str) -> float:
 
 
 def _timed(statement: Callable[..., Any]) -> Callable[..., Any]:
-    def timed(self: _Cursor, sql: str, *parameters: Any, **more: Any) -> Any:
+    def timed(self: Cursor, sql: str, *parameters: Any, **more: Any) -> Any:
         began = time.thread_time()
         try:
             return statement(self, sql, *parameters, **more)

@@ -23,7 +23,7 @@ from handlers.server import application
 from handlers.services import Services, open_services
 from storage import accounts, connections, users
 from storage.database import Database
-from storage.engines.postgresql import _Statements
+from storage.engines.postgresql_session import Statements
 from storage.row_owners import OF_USERS
 from tests.engines import APP_ROLE, ENGINE
 from tests.imports.test_accounts import mt940
@@ -107,7 +107,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
         row = statements._connection.execute(who.encode(), prepare=False).fetchone()
         seen.append(Ran(row[0], row[1], sql))
 
-    run, copy = _Statements._run, _Statements._copy
+    run, copy = Statements._run, Statements._copy
 
     def noted_run(statements: Any, sql: str, given: Any, *more: Any) -> Any:
         note(statements, sql)
@@ -117,8 +117,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
         note(statements, f"COPY {table}")
         copy(statements, table, rows)
 
-    monkeypatch.setattr(_Statements, "_run", noted_run)
-    monkeypatch.setattr(_Statements, "_copy", noted_copy)
+    monkeypatch.setattr(Statements, "_run", noted_run)
+    monkeypatch.setattr(Statements, "_copy", noted_copy)
     return seen
 
 

@@ -15,7 +15,7 @@ from auth.scopes import SCOPES
 from handlers.server import application
 from handlers.services import Services, open_services
 from storage import accounts, users
-from storage.engines.postgresql import _Statements
+from storage.engines.postgresql_session import Statements
 from tests.engines import ENGINE, opened
 
 pytestmark = pytest.mark.engine("one server")
@@ -31,9 +31,9 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
 ) -> None:
     services = open_services(ENGINE.settings(copied(), RATE_LIMIT="off"))
     asked: list[str] = []
-    run = _Statements._run
+    run = Statements._run
 
-    def watched(session: _Statements, sql: str, parameters: Sequence[Any], *more: Any) -> Any:
+    def watched(session: Statements, sql: str, parameters: Sequence[Any], *more: Any) -> Any:
         if "oauth_" not in sql and "has_subscription" not in sql:  # grants are looked at once a second
             asked.append(sql)
         return run(session, sql, parameters, *more)
@@ -53,7 +53,7 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
                 before = await answers()
                 while await services.store.state_without_thread(user.id) is None:
                     await asyncio.sleep(0.01)
-            monkeypatch.setattr(_Statements, "_run", watched)
+            monkeypatch.setattr(Statements, "_run", watched)
             asked.clear()
             assert list(await asyncio.gather(answers(), answers())) == [before, before]
             assert asked == []

@@ -22,9 +22,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from storage import compaction
-from storage.engines import duckdb_file
+from storage.engines import duckdb_file, duckdb_session
 
-original = duckdb_file._OpenTransaction.execute
+original = duckdb_session.OpenTransaction.execute
 moves = 0
 
 def execute(self, sql, *parameters):
@@ -35,7 +35,7 @@ def execute(self, sql, *parameters):
         os.kill(os.getpid(), signal.SIGKILL)
     return changed
 
-duckdb_file._OpenTransaction.execute = execute
+duckdb_session.OpenTransaction.execute = execute
 compaction.compact(duckdb_file.DuckDBFile(Path(sys.argv[1])).for_everybody(), rows_at_once=2)
 """
 

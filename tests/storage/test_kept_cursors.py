@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.database import Transaction
-from storage.engines import duckdb_file as module
+from storage.engines import duckdb_file, duckdb_session
 from storage.engines.duckdb_file import DuckDBFile
 from tests.conftest import empty_store
 
@@ -46,8 +46,8 @@ def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: Any)
 
 @pytest.mark.requirement("store.kept-cursors")
 def test_only_so_many_cursors_and_statements_are_kept(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CURSORS_KEPT_MAX", 2)
-    monkeypatch.setattr(module, "STATEMENTS_KEPT_MAX", 2)
+    monkeypatch.setattr(duckdb_file, "CURSORS_KEPT_MAX", 2)
+    monkeypatch.setattr(duckdb_session, "STATEMENTS_KEPT_MAX", 2)
     with ExitStack() as stack:
         for _ in range(4):
             stack.enter_context(database.transaction())

@@ -9,7 +9,8 @@ from shutil import copy
 import pytest
 
 from storage.database import Row
-from storage.engines.duckdb_file import DuckDBFile, _Cursor
+from storage.engines.duckdb_file import DuckDBFile
+from storage.engines.duckdb_session import Cursor
 from storage.migrations import runner
 from storage.migrations.runner import StoreNewer
 from tests.engines import OpenStore
@@ -52,13 +53,13 @@ def test_a_start_learns_the_version_of_a_store_without_a_list_of_its_tables(
     database: OpenStore, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    rows = _Cursor.rows
+    rows = Cursor.rows
 
-    def watched(cursor: _Cursor, sql: str, *given: object) -> list[Row]:
+    def watched(cursor: Cursor, sql: str, *given: object) -> list[Row]:
         asked.append(sql)
         return rows(cursor, sql, *given)
 
-    monkeypatch.setattr(_Cursor, "rows", watched)
+    monkeypatch.setattr(Cursor, "rows", watched)
     assert runner.migrate(database, now=now) == []
     assert asked
     assert not any("information_schema" in sql for sql in asked)

@@ -15,7 +15,8 @@ from psycopg import errors
 from storage import store_facts, users
 from storage.database import Conflict, DiskFailed, Session, Store, StoreError, StoreFull, StoreUnavailable, Transaction
 from storage.engines.opening import open_database
-from storage.engines.postgresql import STAGED_ROWS_MAX, _translate_errors
+from storage.engines.postgresql_connections import translate_errors
+from storage.engines.postgresql_session import STAGED_ROWS_MAX
 from storage.integrity import evidence
 from storage.migrations import later_indexes, runner
 from tests.conftest import NOW
@@ -253,5 +254,5 @@ def test_a_role_that_may_not_make_tables_is_told_what_to_grant(mortal: Cluster, 
 def test_a_full_disk_is_told_as_that_and_what_passes_not_by_itself_as_what_it_is(
     said: Exception, told: type[Exception]
 ) -> None:
-    with pytest.raises(told), _translate_errors():
+    with pytest.raises(told), translate_errors():
         raise said

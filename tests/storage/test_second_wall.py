@@ -12,7 +12,8 @@ from storage import documents, users
 from storage.database import NOBODY, Store, StoreError, StoreUnavailable
 from storage.engines import second_wall
 from storage.engines.opening import open_database
-from storage.engines.postgresql import STAGED_ROWS_MAX, PostgreSQL
+from storage.engines.postgresql import PostgreSQL
+from storage.engines.postgresql_session import STAGED_ROWS_MAX
 from storage.keys.places import SealedKeys
 from storage.migrations import runner
 from storage.row_owners import OF_ALL, OF_USERS

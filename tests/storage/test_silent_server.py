@@ -17,7 +17,7 @@ import pytest
 from storage import store_facts
 from storage.boundary import carry
 from storage.database import Session, StoreUnavailable, Transaction
-from storage.engines import postgresql, watched_connection
+from storage.engines import postgresql, postgresql_connections, postgresql_session, watched_connection
 from storage.migrations import runner
 from tests.conftest import NOW
 from tests.engines import Cluster, OpenStore, free_port, opened
@@ -73,7 +73,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test waits for comes sooner than by default, which `tests.service.test_silent_database` waits for."""
     monkeypatch.setattr(postgresql, "SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(postgresql, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(postgresql_session, "LOOK_SECONDS", 0.3)
     monkeypatch.setattr(postgresql, "WAIT_SECONDS", 0.3)
     monkeypatch.setattr(postgresql, "LOCK_SECONDS", 0.2)
     monkeypatch.setattr(watched_connection, "CANCEL_SECONDS", 0.3)
@@ -224,13 +224,13 @@ def test_connections_of_before_are_no_sign_that_the_database_is_back_nor_that_it
 def test_what_was_committed_is_no_failure_though_its_connection_ends_just_after(
     mortal: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_read_only = postgresql._is_read_only
+    is_read_only = postgresql_connections.is_read_only
 
     def asked_too_late(connection: postgresql.Connection) -> bool:
         mortal.sql(END_OTHERS)
         return is_read_only(connection)
 
-    monkeypatch.setattr(postgresql, "_is_read_only", asked_too_late)
+    monkeypatch.setattr(postgresql, "is_read_only", asked_too_late)
     with closing(opened(mortal.url("postgres"))) as database:
         mortal.sql(END_OTHERS)
         with pytest.raises(StoreUnavailable):
@@ -241,7 +241,7 @@ def test_what_was_committed_is_no_failure_though_its_connection_ends_just_after(
 @pytest.mark.requirement("postgresql.silence")
 def test_the_kernel_watches_the_peer_of_each_connection_unless_the_address_says_otherwise(mortal: Cluster) -> None:
     def watched(url: str) -> list[int]:
-        arguments = postgresql._arguments(url, prepare=True)
+        arguments = postgresql_connections.arguments_of(url, prepare=True)
         with (
             closing(watched_connection.WatchedConnection.connect(url, **arguments)) as connection,
             socket.socket(fileno=os.dup(connection.pgconn.socket)) as own,

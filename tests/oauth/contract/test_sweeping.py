@@ -83,11 +83,11 @@ def test_a_sweep_reads_what_it_deletes_and_nothing_else(fresh: Any, monkeypatch:
         " last_at) SELECT 'usr_' || n, '', 'signIn', $1, '', '', 1, 0, $1 FROM generate_series(1, 20000) AS s(n)",
         fresh.clock().replace(tzinfo=None),
     )
-    from storage.engines.postgresql import _Statements
+    from storage.engines.postgresql_session import Statements
 
-    run, plans = _Statements._run, dict[str, str]()
+    run, plans = Statements._run, dict[str, str]()
 
-    def explained(session: _Statements, sql: str, parameters: Any, *more: Any) -> Any:
+    def explained(session: Statements, sql: str, parameters: Any, *more: Any) -> Any:
         if sql.startswith("DELETE"):
             run(session, "SET LOCAL citus.propagate_set_commands = 'local'", ())  # a cluster plans elsewhere
             run(session, "SET LOCAL enable_seqscan = off", ())  # a small table is read whole
@@ -95,7 +95,7 @@ def test_a_sweep_reads_what_it_deletes_and_nothing_else(fresh: Any, monkeypatch:
             plans[sql] = "\n".join(row[0] for row in plan)
         return run(session, sql, parameters, *more)
 
-    monkeypatch.setattr(_Statements, "_run", explained)
+    monkeypatch.setattr(Statements, "_run", explained)
     fresh.server.cleanup.sweep()
     scans = [sql for sql, plan in plans.items() if "Seq Scan" in plan]
     assert (len(plans), [sql[:30] for sql in scans]) == (13, ["DELETE FROM oauth_clients WHER"])
