@@ -105,7 +105,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     earlier ones. `are_days_complete` is the same claim in records of earlier imports: of each day with a booking, all
     bookings are there. `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless
     history. `corrected` are ids of bookings told before, without the content behind them in `provider_id`, that the
-    bank has replaced by others or deleted since.
+    bank has replaced by others or deleted since; `replaced_by` has the `provider_id` of the other for each, or "".
     """
 
     opening: Decimal | None = None
@@ -119,6 +119,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     are_days_complete: bool = False
     is_authoritative: bool = False
     corrected: tuple[str, ...] = ()
+    replaced_by: tuple[str, ...] = ()
     is_notification: bool = False  # its bookings are perhaps details of what a statement books as a whole (camt.054)
 
 

@@ -103,7 +103,7 @@ class _TagReader(Struct):
     line: int = 1
     seen: Counter[str] = field(default_factory=Counter)
     doubtful: dict[str, int] = field(default_factory=dict)  # the decimal mark of doubtful amounts, and a line of each
-    corrected: list[str] = field(default_factory=list)  # FITIDs of bookings that were replaced or deleted (OFX 11.4.2)
+    corrected: dict[str, str] = field(default_factory=dict)  # FITIDs that were replaced, or deleted: "" (OFX 11.4.2)
     decimal_marks: set[str] = field(default_factory=set)  # behind which decimals stand beyond doubt
 
     def take(self, token: Token) -> Iterator[Record] | tuple[Record, ...]:
@@ -124,7 +124,7 @@ class _TagReader(Struct):
         self.path.append(name)
         if name in _STATEMENTS:
             self.statement, self.account, self.seen = {"KIND": name.encode()}, None, Counter()
-            self.corrected = []
+            self.corrected = {}
         elif name in _BOOKINGS:
             if self.statement is None:
                 raise self._malformed("a booking stands outside of a statement")
@@ -199,9 +199,10 @@ class _TagReader(Struct):
             mcc=mcc.zfill(4) if mcc.isascii() and mcc.isdigit() and len(mcc) < 5 and int(mcc) else None,
         )
         corrected = clean_key(text("CORRECTFITID"))
-        if corrected and corrected != clean_key(text("FITID")):
-            self.corrected.append(corrected)
-        records = () if corrected and text("CORRECTACTION", "").upper() == "DELETE" else (record,)
+        is_deleted = text("CORRECTACTION", "").upper() == "DELETE"
+        if corrected:
+            self.corrected[corrected] = "" if is_deleted else record.provider_id or ""
+        records = () if corrected and is_deleted else (record,)
         return records if account is self.account else (self._open(account), *records)
 
     def _end_statement(self) -> tuple[Record, ...]:
@@ -212,7 +213,8 @@ class _TagReader(Struct):
         written = "".join(priced.groups()) if priced else balance
         closing = self._amount(written, account.currency, "balance") if balance else None
         day = None if closing is None else self._closing_day()
-        record = StatementRecord(closing=closing, closing_date=day, corrected=tuple(self.corrected))
+        corrected, replaced_by = tuple(self.corrected), tuple(self.corrected.values())
+        record = StatementRecord(closing=closing, closing_date=day, corrected=corrected, replaced_by=replaced_by)
         opened = () if account is self.account else (self._open(account),)
         self.statement, self.account = None, None
         self.statements += 1

@@ -32,6 +32,7 @@ from storage.importing.matching.exact_matches import (
 from storage.importing.matching.likely_matches import AFTER, BEFORE, SAME_DAY, Item, Pair, Remaining
 from storage.importing.matching.stored_bookings import (
     NEIGHBOURHOOD,
+    NO_BOOKINGS,
     STORED,
     WAITING,
     StoredBookings,
@@ -45,6 +46,8 @@ from storage.importing.spool import PARTING, Spool, days_at_once
 from storage.importing.teller import FILES, Teller
 
 CONTENT_BEHIND_ID = r"\|\d{4}-\d\d-\d\d\|[^|]*(\|\d+)?$"  # day, amount, count in ids of OFX (connectors/ofx)
+LINE_NUMBER = r":\d{1,4}$"
+NAME = pl.col("provider_id").str.replace(CONTENT_BEHIND_ID, "")
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
 AMOUNT = ("amount", "currency")
 WRITTEN = (
@@ -87,7 +90,9 @@ class AccountBatch:
         self._spool = spool
         self._derivation = derivation
         self._notified: set[int] = set()  # places of bookings that notifications tell
-        self._corrected = set[str]()  # ids that the bank has replaced or deleted
+        self._corrected = dict[str, str]()  # ids that the bank has deleted, or replaced by another
+        self._replaced = _as_found([])  # bookings with the stored rows that they replace
+        self._replaced_rows = NO_BOOKINGS
         self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._ids = NO_PAIRS  # as which each booking is stored
         self._stored = StoredBookings(teller, account_id)
@@ -145,44 +150,63 @@ class AccountBatch:
         return statements.told_beside(self._session, self._user_id, self._account_id, days, ours)
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
-        """Whether a file states a balance alone, of the day of the account's, that differs from it by exactly what the
-        account has of the file's last days and the file lacks: it was exported before."""
+        """Whether a file states a balance alone that was exported before one that is known: it tells bookings that the
+        bank has corrected since; or it is of the day of the account's balance, and differs from it by exactly what the
+        account has of the file's last days and the file lacks."""
         said = reported.statement
         day, is_alone = said.closing_date, (said.opening, said.sequence) == (None, None)
         if self._teller.is_live or said.closing is None or day is None or not is_alone:
             return False
         first = min(reported.last_day or day, day)
         rows = self._session.rows(
-            "SELECT balance, (SELECT sum(amount) FROM transactions WHERE user_id = $1 AND account_id = $2 AND NOT"
-            " is_adjusting_entry AND booking_date BETWEEN $3 AND $4) AS moved FROM accounts WHERE user_id = $1"
-            " AND id = $2 AND balance_date = $4",
+            "SELECT balance, balance_date, (SELECT sum(amount) FROM transactions WHERE user_id = $1 AND account_id = $2"
+            " AND NOT is_adjusting_entry AND booking_date BETWEEN $3 AND $4) AS moved FROM accounts WHERE user_id = $1"
+            " AND id = $2 AND balance_date >= $4",
             *(self._user_id, self._account_id, first, day),
         )
         if not rows:
+            return False
+        outdated = self._spool.keys([reported.places]).filter(self._is_outdated()).select(NAME).to_series()
+        if not set(outdated) <= set(said.corrected):
+            return True
+        if rows[0]["balance_date"] > day:
             return False
         told = self._keys([reported], pl.col("is_booked") & pl.col("booking_date").is_between(first, day))
         lacking = (rows[0]["moved"] or 0) - told["amount"].sum()
         return bool(rows[0]["balance"] - said.closing == lacking != 0)
 
     def _take_back_corrected(self, reported: Sequence[AccountStatement]) -> None:
-        """Put aside the stored rows that a file says to be replaced or deleted, and note them, so that no older file
-        brings them again."""
+        """Put aside the stored rows that a file says to be deleted, note those that are replaced by one of its
+        bookings, and note the ids of them, so that no older file brings them again."""
         if self._teller.is_live:
             return
-        named = {id_ for each in reported for id_ in each.statement.corrected}
-        self._corrected = named | contributions.corrected(self._session, self._user_id, self._account_id)
-        if named:
-            claim = pl.col("claim").str.strip_prefix(f"{FILES}:").str.replace(CONTENT_BEHIND_ID, "")
-            back = self._stored.every("transactions").filter(claim.is_in(list(named)).fill_null(value=False))
-            self._former += back.select("booking_date", "amount", "created_at").rows()
-            self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
+        named = {id_: other for each in reported for id_, other in contributions.corrections_of(each.statement)}
+        self._corrected = contributions.corrected(self._session, self._user_id, self._account_id) | named
+        if not named:
+            return
+        every = self._stored.every("transactions")
+        claimed = every.with_columns(provider_id=pl.col("claim").str.strip_prefix(f"{FILES}:"))
+        back = claimed.filter(self._is_outdated(), NAME.is_in(list(named)))
+        others = back.with_columns(provider_id=NAME.replace_strict(list(named), list(named.values())))
+        new = self._keys(reported, "is_booked").join(claimed, on="provider_id", how="anti")
+        self._replaced = _as_found(
+            new.join(others, on="provider_id").select("place", stored_id="id"), is_correction=True
+        )
+        is_replaced = pl.col("id").is_in(self._replaced["stored_id"].implode())
+        self._replaced_rows, gone = back.filter(is_replaced).select(*STORED), back.filter(~is_replaced)
+        self._former += gone.select("booking_date", "amount", "created_at").rows()
+        self.changes.append(taken_back.put_aside(self._teller, self._account_id, gone["id"].to_list()))
+
+    def _is_outdated(self) -> pl.Expr:
+        """Whether the bank has deleted the booking with this `provider_id`, or replaced it by another, as an
+        expression."""
+        if not self._corrected:
+            return pl.lit(value=False)
+        other = NAME.replace_strict(list(self._corrected), list(self._corrected.values()), default=None)
+        return (other != pl.col("provider_id")).fill_null(value=False)
 
     def _keys(self, reported: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
-        keys = self._spool.keys(each.places for each in reported).filter(kept)
-        if not self._corrected:
-            return keys
-        name = pl.col("provider_id").str.replace(CONTENT_BEHIND_ID, "")
-        return keys.filter(~name.is_in(list(self._corrected)).fill_null(value=False))
+        return self._spool.keys(each.places for each in reported).filter(kept, ~self._is_outdated())
 
     def _merge_booked(
         self, source: str, reported: Sequence[AccountStatement], given: Sequence[ReportedWindow]
@@ -192,9 +216,11 @@ class AccountBatch:
         as before."""
         booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
-        stored = self._by_balances(source, reported, booked, stored)
-        found, gone, replaced = self._matches(source, booked, stored, given)
-        found = pl.concat([found, self._reported_before_taken_back(booked, found, given)])
+        others, stored = left_over(booked, stored, self._replaced)
+        stored = self._by_balances(source, reported, others, stored)
+        found, gone, replaced = self._matches(source, others, stored, given)
+        found = pl.concat([found, self._replaced, self._reported_before_taken_back(others, found, given)])
+        stored = pl.concat([stored, self._replaced_rows])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
@@ -286,6 +312,9 @@ class AccountBatch:
             remaining = self._remaining(items, near.unique("id", maintain_order=True), are_lasting=are_lasting)
             remaining.match_other_words(self._stored.other_words(near))
             found.append(_as_found(remaining.pairs))
+        left, rows = left_over(left, rows, pl.concat(found))
+        known = pl.concat(found).join(reported, on="place").join(stored, left_on="stored_id", right_on="id")
+        found.append(self._moved(left, rows, known))
         found_by_day = pl.concat(found)
         left, rows = left_over(left, rows, found_by_day)
         gone = rows.filter("is_whole")
@@ -303,6 +332,22 @@ class AccountBatch:
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
         for days in days_at_once(reported, COMPARED_AT_ONCE):
             yield reported.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
+
+    def _moved(self, left: pl.DataFrame, rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+        """The pairs (FOUND) of a booking of a file and a row with the same id, amount and words, a few days apart: the
+        bank has moved its day. A short number may only count the lines of a file, unless it is that of bookings that
+        are `known` (with the claims of both), too."""
+        name = pl.col("claim").str.replace(CONTENT_BEHIND_ID, "")
+        is_id = (name != pl.col("claim")) & ~name.str.contains(LINE_NUMBER)
+        is_id |= pl.lit((known["claim"] == known["claim_right"]).any())
+        keys = ("name", *AMOUNT)
+        items, moved = (each.with_columns(name=name).filter(is_id) for each in (left, rows))
+        items = items.join(moved, on=keys, how="semi").unique(keys, keep="none", maintain_order=True)
+        if items.is_empty():
+            return _as_found([])
+        remaining = self._remaining(items, moved.join(items, on=keys, how="semi").drop("name"))
+        remaining.match_moved()
+        return _as_found(remaining.pairs, is_correction=True)
 
     def _corrections(
         self, reported: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ReportedWindow]

@@ -6,7 +6,7 @@ JSON) is stored once, however many overlapping answers of a bank repeat it.
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
 import msgspec
 import polars as pl
@@ -51,13 +51,21 @@ class Contribution(Struct, frozen=True, kw_only=True):
     imported_at: datetime
 
 
-def corrected(session: Session, user_id: str, account_id: str) -> set[str]:
-    """The ids of bookings of the account of which some file said that the bank has replaced or deleted them."""
+def corrected(session: Session, user_id: str, account_id: str) -> dict[str, str]:
+    """The ids of bookings of the account of which some file said that the bank has deleted them, or replaced them by
+    another, with its id, else ""."""
     rows = session.rows(
         "SELECT blocks FROM contributions WHERE user_id = $1 AND account_id = $2 AND strpos(blocks, $3) > 0",
         *(user_id, account_id, '"corrected":['),
     )
-    return {id_ for row in rows for block in _blocks_of_json(row["blocks"]) for id_ in block.statement.corrected}
+    said = [block.statement for row in rows for block in _blocks_of_json(row["blocks"])]
+    return {id_: other for each in said for id_, other in corrections_of(each)}
+
+
+def corrections_of(said: StatementRecord) -> Iterator[tuple[str, str]]:
+    """The ids of bookings that a statement says to be corrected, each with that of the other, else ""; an older version
+    has kept none."""
+    return zip_longest(said.corrected, said.replaced_by, fillvalue="")
 
 
 def remember(

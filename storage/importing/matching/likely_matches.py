@@ -105,6 +105,11 @@ class Remaining:
         self._match_bucket([item for item in self.items.values() if item.place in whole], gone, _correction)
         self._match_ids(has_words=False)
 
+    def match_moved(self) -> None:
+        """Match bookings and rows, all with an id of a file, that differ in the day alone."""
+        for items, rows in self._buckets(_id_and_amount, self.rows.values()):
+            self._match_bucket(items, rows, _correction)
+
     def _match_ids(self, *, has_words: bool) -> None:
         """Match bookings and rows with the same id. With the same words (`has_words`): on the row's day, or a few days
         away if the row is gone from its day. With other words: only if the row is gone, and day or amount is the same.
@@ -278,6 +283,10 @@ def _by(key: Callable[[Item | StoredRow], Hashable], each: Iterable[T]) -> dict[
 
 def _amount(one: Item | StoredRow) -> Hashable:
     return one.record.amount, one.record.currency
+
+
+def _id_and_amount(one: Item | StoredRow) -> Hashable:
+    return (one.claim or "").partition("|")[0], _amount(one)
 
 
 def _correction(item: Item, row: StoredRow) -> tuple[int, int, int] | None:
