@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from connectors.lines import Lines, utf16_codec, visible
 HEADER_ROWS_MAX = 120  # bunq and mBank write some forty lines before the table
 _DELIMITERS = (";", ",", "\t", "|")
 _SHAPE_ROWS = 5
+_WORD = re.compile(r"[^\W\d_]{3}")
 
 
 class RecognisedFile(Struct, frozen=True, kw_only=True):
@@ -102,7 +104,7 @@ def recognise(
         by_header = [file for entry in tried for file in _by_header(entry, some) if not _is_account_of_others(file)]
         by_header.sort(key=lambda file: (-len(file.profile.header), file.header_row))
         if best := next((file for file in by_header if is_suitable(file)), None):
-            return best
+            return _with_texts(best)
     shaped = [file for entry in tried for file in _by_shape(entry, profiles) if is_suitable(file)]
     if shaped and shaped[0].header_row < 0:
         return shaped[0]
@@ -182,6 +184,20 @@ def _is_account_of_others(file: RecognisedFile) -> bool:
     place = names.index(account)
     are_several = len({row[place] for row in file.sample if place < len(row) and row[place].strip()}) > 1
     return are_several and whose_account(account, {**profile.columns, "name": others}, names, file.sample) == "theirs"
+
+
+def _with_texts(file: RecognisedFile) -> RecognisedFile:
+    """The file; where it has none of the columns from which a shared profile takes words, as those of another year of
+    the bank, all further columns with words become the purpose."""
+    profile, names = file.profile, [comparable(name) for name in file.names]
+    words = [text for field in ("name", "purpose", "bank_text") for text in profile.columns.get(field, ())]
+    if profile.standing != "shared" or not words or any(place_of(text, names) is not None for text in words):
+        return file
+    read = {place_of(text, names) for references in profile.columns.values() for text in references}
+    unread = [place for place, name in enumerate(names) if name and place not in read and names.count(name) == 1]
+    told = [names[each] for each in unread if any(_WORD.search("".join(row[each : each + 1])) for row in file.sample)]
+    columns = {**profile.columns, "purpose": tuple(told)}
+    return replace(file, profile=replace(profile, columns=columns)) if told else file
 
 
 def _by_shape(head: Head, profiles: Sequence[Profile]) -> Iterator[RecognisedFile]:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from connectors.connector import UNREADABLE, SourceError
+from connectors.connector import UNREADABLE, SourceError, as_sentence
 from connectors.formats import read_records
 from connectors.reference.rates_download import NoFileThere
+from handlers.sentences import in_german
 from tests.statements.refusals import Refusal, refusals
 
 ROOT = Path(__file__).parents[2]
 SAYING = {"ProfileError", "_malformed", NoFileThere.__name__, *(kind.__name__ for kind in SourceError.__subclasses__())}
+READERS = ("*.py", "camt/*.py", "mt940/*.py", "ofx/*.py", "own_formats/*.py", "read_as_csv/*.py", "parser_process/*.py")
 QUOTED = ("camt", "mt940")  # rooms whose sentences end with the words of a ValueError
 
 
@@ -41,6 +43,19 @@ def test_no_connector_says_a_sentence_that_no_test_expects() -> None:
         if not any(pattern.search(text) for text in expected)
     ]
     assert unexpected == []
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_each_sentence_of_a_reader_is_known_in_german() -> None:
+    said = {case.sentence for case in refusals()}
+    for path in (each for room in READERS for each in (ROOT / "connectors").glob(room)):
+        words = (re.sub(r"\\(.)", r"\1", each.pattern.strip("^$")).replace(".*", "7") for each in sentences(path))
+        told = (word.replace("7 7:", "Line 7:").replace("7: not", "Line 7: not") for word in words)
+        said |= {word if word.endswith(".") else f"Line 1: {word}." for word in told}
+    assert [text for text in sorted(said) if in_german(as_sentence(ValueError(text))) in (None, text)] == []
+    assert in_german("file 2 of the ZIP container: Line 4: the booking date cannot be read.") == (
+        "Datei 2 des ZIP-Archivs: Zeile 4: Der Buchungstag ist nicht lesbar."
+    )
 
 
 def stream_of(content: str | bytes) -> io.BytesIO:

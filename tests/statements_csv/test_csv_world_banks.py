@@ -218,3 +218,11 @@ def test_half_of_the_first_rows_may_be_pending_ones_of_another_shape(read_csv: R
     assert [(row.amount, row.status, row.currency) for row in rows] == [
         (Decimal("-196.00"), "pending", "SEK"), (Decimal("-10.00"), "booked", "SEK"),
     ]  # fmt: skip
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize("column", ["Megnevezés", "Leírás", "Közlemény", "Szöveg"])
+def test_words_stay_where_a_bank_has_given_their_column_another_name(read_csv: Read, column: str) -> None:
+    text = f"Könyvelés dátuma;{column};Összeg;Devizanem;Sorszám\n2026. 03. 02.;Pékség;-1 250;HUF;4711\n"
+    (row,) = read_csv(text)[1]
+    assert (row.purpose, row.amount, row.currency) == ("Pékség", Decimal("-1250"), "HUF")
