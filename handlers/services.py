@@ -38,7 +38,7 @@ from handlers.work.housekeeping import Housekeeping, watch_clock
 from handlers.work.own_profiles import OwnProfiles
 from handlers.work.sources import connectors, live_sources
 from handlers.work.store_sharing import StoreSharing, sharing_of
-from storage import store_facts, users
+from storage import detections, store_facts, users
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
@@ -104,10 +104,16 @@ class Services(Struct):
         return atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
 
     def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
-        """The result of this work on the user's bookings, done as by `alone`; afterwards, unless it is a dry run,
-        recurring payments are detected again."""
-        result = self.alone(user_id, work, is_dry_run=is_dry_run)
-        if not is_dry_run:
+        """The result of this work on the user's bookings, done as by `alone`; afterwards recurring payments are
+        detected again if it has raised the data version, and was no dry run."""
+
+        def work_and_look(session: Transaction) -> tuple[T, bool]:
+            before = detections.present_version(session, user_id)
+            result = work(session)
+            return result, detections.present_version(session, user_id) != before
+
+        result, is_outdated = self.alone(user_id, work_and_look, is_dry_run=is_dry_run)
+        if is_outdated and not is_dry_run:
             with suppress(UserBusy):  # who holds the user detects them again
                 detect_after_import(self.of(user_id), [user_id], today=self.clock_watch.today())
         return result

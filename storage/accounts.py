@@ -151,9 +151,8 @@ def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
 
 
 def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:
-    """Give the account the user's own name; None brings back the name from its source. Figures made before count as
-    outdated, because they may show the old name."""
-    _change(session, user_id)
+    """Give the account the user's own name; None brings back the name from its source."""
+    session.changes(user_id)
     set_values(session, "accounts", {"user_id": user_id, "id": account_id}, given_name=name)
 
 

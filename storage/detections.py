@@ -27,7 +27,8 @@ def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: dat
 
 
 def present_version(session: Session, user_id: str) -> int:
-    """The present data version of the user: the state in which their figures last changed."""
+    """The present data version of the user: the state in which that last changed by which recurring payments are
+    found."""
     return int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
 
 

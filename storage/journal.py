@@ -19,9 +19,18 @@ def change_rows(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
     return pl.DataFrame({"transaction_id": ids}, schema_overrides=CHANGES).with_columns(change=pl.lit(change))
 
 
-def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
+def record(
+    session: Transaction,
+    *,
+    user_id: str,
+    job_id: str,
+    changes: pl.DataFrame,
+    now: datetime,
+    changes_charges: bool = True,
+) -> int:
     """Append one row per change (CHANGES), note for clients which transactions are modified, raise the user's data
-    version, and return it. Without changes, the data version stays and only the state of the user's data rises.
+    version, and return it. Without changes, or if these change nothing that recurring payments are found by
+    (`changes_charges`), the data version stays and only the state of the user's data rises.
 
     Runs inside the transaction that makes the changes. Added rows bear their state already.
     """
@@ -36,5 +45,6 @@ def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataF
         ),
     )
     feed.mark_changed(session, user_id, changes.filter(change="modified")["transaction_id"].to_list())
-    session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)
+    if changes_charges:
+        session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)
     return state

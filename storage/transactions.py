@@ -3,7 +3,7 @@
 Every query contains the user's id: the table is sorted by it, and it also keeps users apart.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
@@ -29,6 +29,7 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
     " is_potential_duplicate, is_adjusting_entry, created_at"
 )
 ROWS_AT_ONCE = 10_000
+PORTION_ROWS = 20_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 RULE_COLUMNS = (
     ", type_rule, category_rule, detailed_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
@@ -220,6 +221,21 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
         day, last = piece["booking_date"][-1], piece["id"][-1]
 
 
+def portions(
+    session: Session, user_id: str, ids: Sequence[str] | None, *, rows_max: int = PORTION_ROWS
+) -> Iterator[tuple[str, Sequence[object]]]:
+    """Conditions on `id`, with their parameters from $2 on, which part the user's bookings with these ids (None: all)
+    into portions of at most `rows_max`, so that what reads a long history whole needs memory for a portion only."""
+    if ids is not None:
+        for first in range(0, len(ids), rows_max):
+            yield "id = ANY($2::TEXT[])", [list(ids[first : first + rows_max])]
+        return
+    query = "SELECT id FROM transactions WHERE user_id = $1"
+    every = session.frame(query, user_id, schema={"id": pl.String()})["id"].sort()
+    for first in range(0, len(every), rows_max):
+        yield "id BETWEEN $2 AND $3", [every[first], every[min(first + rows_max, len(every)) - 1]]
+
+
 def for_search(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
     """Rows of KEPT converted to analytics.frames.SEARCHED; `pending` becomes the value of `is_pending` in every row."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
@@ -234,6 +250,16 @@ def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: b
         f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, list(ids)
     )
     return {row["id"]: row for row in rows}
+
+
+def ids_where(session: Session, user_id: str, column: str, is_meant: Callable[[str], bool]) -> list[str]:
+    """The ids of the user's bookings, in no order, of which this column has a value that is meant."""
+    said = session.rows(f"SELECT DISTINCT {column} AS value FROM transactions WHERE user_id = $1", user_id)
+    values = [row["value"] for row in said if row["value"] is not None and is_meant(row["value"])]
+    rows = session.rows(
+        f"SELECT id FROM transactions WHERE user_id = $1 AND {column} = ANY($2::TEXT[])", user_id, values
+    )
+    return [row["id"] for row in rows]
 
 
 def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:

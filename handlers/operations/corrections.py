@@ -44,7 +44,7 @@ def create_correction(
     def work(session: Transaction) -> Json:
         choice = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         rules.correct(session, user_id, key, choice)
-        changed = derivation.apply_rules(session, user_id, now=now)
+        changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=_about(session, user_id, key))
         correction = _shape(session, user_id, key, choice)
         rows = changed_rows.examples(session, request, changed, include)
         return {**correction, "changed": changed.height, **rows}
@@ -74,9 +74,17 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
             if key is None:
                 raise NotFound("Correction not found")
             rules.forget_correction(session, user_id, key)
+            some = _about(session, user_id, key)
         return {"changed": derivation.apply_rules(session, user_id, now=now, transaction_ids=some).height}
 
     return services.change(user_id, work)
+
+
+def _about(session: Transaction, user_id: str, key: str) -> list[str]:
+    """The ids of the bookings for which a correction with this key may decide."""
+    kind, _, wanted = key.partition(":")
+    field, column = COMPARED[kind]
+    return transactions.ids_where(session, user_id, column, lambda value: comparable_value(field, value) == wanted)
 
 
 def key_of(row: Row) -> str | None:

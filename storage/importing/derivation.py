@@ -12,10 +12,11 @@ from analytics.classification.classify import classify, with_leaves
 from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
-from analytics.frames import CLASSIFIABLE, columns, frame_of
+from analytics.frames import CHARGES, CLASSIFIABLE, columns, frame_of
 from analytics.search_text import searchable_text
 from storage import accounts, journal, rules
 from storage.database import Session, Transaction
+from storage.transactions import portions
 from storage.words import annotations, rule_tags
 
 SEEN = ("type", "category", "merchant_name", "detailed_category", "own_category_id")
@@ -23,6 +24,10 @@ LEAF = ("detailed_category", "detailed_rule")
 OWN = "own_category_id"
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF, OWN)
 """What is derived of a booking and seen, most of it with the rule behind it."""
+REPORTED: dict[str, pl.DataType] = dict.fromkeys(("id", *SEEN, *(f"old_{name}" for name in SEEN)), pl.String())
+"""What is told of a booking that looks different now, with its former values."""
+CHARGED = [name for name in SEEN if name in CHARGES]
+"""What is derived and recurring payments are found by."""
 OWN_ACCOUNT_RULE = "own-account"
 CHOSEN = "chosen"
 ACCOUNTS = ("account_id", "transfer_account_id")
@@ -125,23 +130,26 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
 
 def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> pl.DataFrame:
     """As `derive_again`, with the rows of which only the tags differ."""
-    stored = session.frame(
-        f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
-        " FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND ($2::TEXT[] IS NULL OR id = ANY($2))",
-        *(user_id, list(transaction_ids) if transaction_ids is not None else None),
-        schema={
-            **SAID,
-            "transfer_account_id": pl.String(),
-            **{f"old_{name}": pl.String() for name in DERIVED},
-        },
-    )
     derivation = Derivation.of_user(session, user_id)
-    derived = name_own_transfers(derivation.derive(stored), derivation.kinds)
-    write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
-    tagged = rule_tags.apply(session, user_id, derivation.rules, transaction_ids)
-    return derived.filter(_differs(SEEN) | pl.col("id").is_in(tagged)).select(
-        "id", *SEEN, *(f"old_{name}" for name in SEEN)
-    )
+    schema = {**SAID, "transfer_account_id": pl.String(), **{f"old_{name}": pl.String() for name in DERIVED}}
+    changed = [pl.DataFrame(schema=REPORTED)]
+    for condition, values in portions(session, user_id, transaction_ids):
+        stored = session.frame(
+            f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
+            f" FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND {condition}",
+            *(user_id, *values),
+            schema=schema,
+        )
+        derived = name_own_transfers(derivation.derive(stored), derivation.kinds)
+        write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
+        changed.append(derived.filter(_differs(SEEN)).select(*REPORTED))
+    tagged = set(rule_tags.apply(session, user_id, derivation.rules, transaction_ids))
+    only_tagged = tagged.difference(*(piece["id"] for piece in changed))
+    now = ", ".join(f"{name}, {name} AS old_{name}" for name in SEEN)
+    for condition, values in portions(session, user_id, list(only_tagged)):
+        rows = f"SELECT id, {now} FROM transactions WHERE user_id = $1 AND {condition}"
+        changed.append(session.frame(rows, user_id, *values, schema=REPORTED))
+    return pl.concat(changed)
 
 
 def _differs(names: Sequence[str]) -> pl.Expr:
@@ -156,7 +164,14 @@ def apply_rules(
     session.hold(user_id)
     changed = _derive_again(session, user_id, transaction_ids)
     changes = journal.change_rows(changed.filter(_differs(SEEN))["id"], "modified")
-    journal.record(session, user_id=user_id, job_id="rules", changes=changes, now=now)
+    journal.record(
+        session,
+        user_id=user_id,
+        job_id="rules",
+        changes=changes,
+        now=now,
+        changes_charges=not changed.filter(_differs(CHARGED)).is_empty(),
+    )
     return changed
 
 

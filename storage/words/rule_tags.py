@@ -7,6 +7,7 @@ import polars as pl
 
 from analytics.classification.rules import Rule, comparable_value
 from storage.database import Row, Transaction
+from storage.transactions import portions
 from storage.words.annotations import fold_tag
 
 COLUMNS = {
@@ -49,8 +50,9 @@ def apply(
 
 def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> Iterator[Row]:
     columns = ", ".join(("id", "merchant_rule", "source_merchant_name", *COLUMNS.values()))
-    query = f"SELECT {columns} FROM transactions WHERE NOT is_adjusting_entry AND "
-    yield from session.rows(query + OF_THESE.format("id"), user_id, transaction_ids)
+    query = f"SELECT {columns} FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND "
+    for condition, values in portions(session, user_id, transaction_ids):
+        yield from session.rows(query + condition, user_id, *values)
 
 
 def _values(row: Row) -> dict[str, str]:

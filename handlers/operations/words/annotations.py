@@ -18,7 +18,6 @@ from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
 from handlers.operations.words.row_words import word_members
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from storage import transactions
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
@@ -39,24 +38,20 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
 
 def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Change what the user says about a booking, and return it: members left out stay, null or an empty list removes
-    one. If the category of the booking or of a part changes, the booking is classified anew and recurring payments are
-    detected again. Raises NotFound and BadRequest."""
+    one. If the category of the booking or of a part changes, the booking is classified anew. Raises NotFound and
+    BadRequest."""
     user_id, now = request.principal.user_id, services.clock.now()
 
-    def work(session: Transaction) -> tuple[Json, bool]:
+    def work(session: Transaction) -> Json:
         row = readable_booking(transactions.find(session, user_id, id), request.principal)
         before = annotations.find(session, user_id, id)
         after = annotation_after(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
-        is_moved = after.places != before.places
-        if is_moved:
+        if after.places != before.places:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
-        return _shape(session, request, after, row), is_moved
+        return _shape(session, request, after, row)
 
-    said, is_moved = services.alone(user_id, work)
-    if is_moved:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return said
+    return services.change(user_id, work)
 
 
 def list_tags(services: Services, request: Request) -> Json:
