@@ -43,6 +43,7 @@ OF_USERS: Mapping[str, str] = {
             "recurring_told",
             "recurring_added",
             "account_states",
+            "first_answers",
             "removed",
             "events",
             "balance_alerts",

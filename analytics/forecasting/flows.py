@@ -13,6 +13,7 @@ from analytics.recurring.directions import INCOMING, with_direction
 from analytics.recurring.history import Charge
 from analytics.recurring.report import over_on
 
+COPIED_ROWS_MAX = 50_000
 SEPARATOR = "\x1f"  # in no account id and in no day
 
 
@@ -20,8 +21,14 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
     """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) that were visible on each of
     the days, ended ones too, as SUBSCRIPTIONS whose `user_id` consists of the rows' own and the day, joined by
     SEPARATOR, with `directions.MARK` at the end for incoming ones. Nothing is left out for its wording or type, because
-    savings, loans and own transfers change a balance, too.
+    savings, loans and own transfers change a balance, too. Days are looked at together, as far as their rows are few:
+    each has a copy of them.
     """
+    at_once = max(1, COPIED_ROWS_MAX // max(1, rows.height))
+    return pl.concat(_visible_on(rows, days[first : first + at_once]) for first in range(0, len(days), at_once))
+
+
+def _visible_on(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
     asked = (
         rows.select(whose="user_id")
         .unique()

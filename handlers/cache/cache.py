@@ -47,25 +47,22 @@ class Cache:
             if user_id in self._users:
                 self._users.move_to_end(user_id)
 
-    def fetch(
-        self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData]
-    ) -> UserData:
+    def fetch(self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[], UserData]) -> UserData:
         """The user's data of the present state, with everything that `is_enough` checks for. Counts a hit or a miss.
 
-        `read` completes the data in memory, or loads new ones if these are of an earlier state (it then gets None); the
-        result is kept if `is_whole`. One caller at a time reads; others of the same user wait for that one, then look
+        `read` completes the data in memory or loads new ones, and may `take` the former ones; the result is kept if
+        `is_whole`. One caller at a time reads; others of the same user wait for that one, then look
         for themselves. They raise StoreUnavailable if it takes longer than ten seconds or the store did not answer it.
         """
         read_now, is_answered = self._next(user_id), True
         try:
             data = self._users.get(user_id)
-            if data is not None and data.state != self._state(user_id):
-                data = None
-            if data is not None and is_enough(data):
+            if data is not None and data.state == self._state(user_id) and is_enough(data):
                 self.hits += 1
                 return data
             self.misses += 1
-            data = read(data)
+            del data  # so that a long history is let go before it is read anew
+            data = read()
             if data.is_whole:
                 self._put(user_id, data)
             return data
@@ -76,6 +73,14 @@ class Cache:
             with self._lock:
                 del self._reading[user_id]
             read_now.set_result(is_answered)
+
+    def take(self, user_id: str, state: int | None) -> UserData | None:
+        """The user's data in memory, which are dropped unless they are of this state; None where there are none."""
+        with self._lock:
+            data = self._users.get(user_id)
+            if data is not None and data.state != state:
+                self._drop(user_id)
+            return data
 
     def _next(self, user_id: str) -> Future[bool]:
         """Wait until nobody reads this user's data, and register and return a new future, for which later callers wait:

@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -81,6 +82,13 @@ class Entries:
         """The position of each row in the list, from 0, by its id; made when first needed."""
         self.size += len(self) * INDEX_BYTES
         return {id_: at for at, id_ in enumerate(self.rows["id"].to_list())}
+
+    def of_accounts(self, accounts: Mapping[str, StoredAccount]) -> "Entries":
+        """The same bookings, of accounts that may have changed since; what was rendered stays only if none has."""
+        other = copy(self)
+        if accounts != self._accounts:
+            other._accounts, other._json = accounts, [b""] * len(self)
+        return other
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, Sequence[int]]:
         """The number of rows in the selection, and the positions of those on one page: `limit` rows of the selection

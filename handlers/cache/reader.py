@@ -1,18 +1,24 @@
 """Reads the data that operations need of a user: from memory where they are up to date, else from the store."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from analytics.frames import BOOKINGS, COUNTED
 from handlers.cache.cache import Cache
 from handlers.cache.entries import Entries, Render
-from handlers.cache.user_data import Need, UserData
-from storage import accounts, connections, rules, transactions, users
+from handlers.cache.user_data import OF_BOOKINGS, Need, UserData
+from storage import accounts, connections, first_answers, rules, transactions, users
 from storage.database import Session, Store
 from storage.transactions import DETAILS, KEPT
 from storage.words import annotations
 
-OF_BOOKINGS = Need.FIGURES | Need.LIST | Need.DETAILS | Need.PENDING
+Take = Callable[[int | None], UserData | None]
+"""Gives the data in memory for a state of the user's data, which is None if there is no such user."""
+
+
+def _nothing(_state: int | None) -> None:
+    return None
 
 
 class Reader:
@@ -36,47 +42,56 @@ class Reader:
     @contextmanager
     def open(self, user_id: str, needs: Need, *, only: str | None = None) -> Iterator[UserData]:
         """A context with the user's data, all of one state, with these needs loaded; they stay in memory afterwards. If
-        `only` is given and nothing of the present state is in memory, just the booking with this id is read, and
-        nothing is kept: somebody who wants more of the user's bookings has mostly listed them before."""
+        `only` is given and the user's bookings are not in memory, just the one with this id is read, and nothing is
+        kept: somebody who wants more of them asks again (`UserData.reads_alone`)."""
 
-        def read(data: UserData | None) -> UserData:
+        def read() -> UserData:
             with self._store.reading(user_id) as (session, learn):
-                data = self.read(session, user_id, needs, data=data, only=only if data is None else None)
+                data = self.read(session, user_id, needs, take=partial(self.cache.take, user_id), only=only)
                 if data.state is not None:
                     learn(data.state)
             return data
 
-        if self._is_on:
-            data = self.cache.fetch(user_id, is_enough=lambda data: data.has(needs), read=read)
-        else:
-            data = read(None)
+        data = self.cache.fetch(user_id, is_enough=lambda data: data.has(needs), read=read) if self._is_on else read()
         yield data
         self.cache.weigh(user_id, data)
 
     def read(
-        self,
-        session: Session,
-        user_id: str,
-        needs: Need,
-        *,
-        data: UserData | None = None,
-        only: str | None = None,
+        self, session: Session, user_id: str, needs: Need, *, take: Take = _nothing, only: str | None = None
     ) -> UserData:
-        """The user's data as this session sees them, with these needs loaded; `data` are completed if they are of the
-        same state, else new ones are returned. With `only`, new data have no booking but the one with this id, and are
-        not whole. The data of a user who does not exist are empty."""
-        known = users.state_and_currency(session, user_id, with_parts=only is None and bool(needs & OF_BOOKINGS))
+        """The user's data as this session sees them, with these needs loaded. `take` gives the data in memory for the
+        state that it is told: they are completed if they are of that state; else new ones are returned, with their
+        bookings if these have not changed since. With `only`, data without bookings get just the one with this id, and
+        are not whole. The data of a user who does not exist are empty."""
+        known = users.state_and_currency(session, user_id, with_parts=bool(needs & OF_BOOKINGS))
         state, home_currency, has_parts = known or (None, "", False)
-        if data is None or data.state != state:
-            data = UserData(
-                state=state,
-                home_currency=home_currency,
-                accounts=accounts.every(session, user_id),
-                is_whole=known is not None and only is None,
-            )
-        if has_parts and data.parts.is_empty():
+        data = take(state)
+        is_alone = only is not None and (data is None or data.reads_alone())
+        if data is None or data.state != state or is_alone:
+            former, data = data, None
+            data = self._begun(session, user_id, state, home_currency, with_newest=not is_alone)
+            if former is not None and not is_alone:
+                data.keep_bookings_of(former)
+            data.is_whole = known is not None and not is_alone
+            del former
+        if has_parts and data.parts.is_empty() and not is_alone:
             data.parts = annotations.parts_of_user(session, user_id)
-        missing = needs & ~data.loaded
+        self._load(session, user_id, needs & ~data.loaded, data, only if is_alone else None)
+        return data
+
+    def _begun(
+        self, session: Session, user_id: str, state: int | None, home_currency: str, *, with_newest: bool
+    ) -> UserData:
+        """New data of this state, from the user's first answers if these are true; `with_newest` bookings or not."""
+        first = first_answers.find(session, user_id, state, with_bookings=with_newest) if state is not None else None
+        every = first.accounts if first is not None else accounts.every(session, user_id)
+        data = UserData(state=state, home_currency=home_currency, accounts=every)
+        if first is not None:
+            data.begin_with(first, self.render)
+        return data
+
+    def _load(self, session: Session, user_id: str, missing: Need, data: UserData, only: str | None) -> None:
+        """Load these parts into the data; of bookings, with `only`, just the one with this id."""
         if Need.STATUSES in missing:
             data.statuses = connections.statuses(session, user_id)
         if Need.RULES in missing:
@@ -98,4 +113,3 @@ class Reader:
         if Need.PENDING in missing:
             data.waiting = transactions.waiting(session, user_id, hidden=data.hidden)
         data.now_has(missing)
-        return data

@@ -48,7 +48,9 @@ def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
 
 
 def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
-    return len(data.entries) <= (LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX)
+    return Need.LIST not in data.loaded or len(data.entries) <= (
+        LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX
+    )
 
 
 class Read(Struct, frozen=True):
@@ -85,7 +87,7 @@ def _by_id(*entries: Entry) -> dict[str, Entry]:
 FIGURES = _by_id(
     Read(accounts.list_accounts, Need.STATUSES, _always),
     Read(search.sum_transactions, Need.LIST | Need.PENDING),
-    Read(reports.get_cashflow, Need.FIGURES),
+    Read(reports.get_cashflow, Need.ACCOUNTS),
     Read(reports.get_cashflow_categories, Need.FIGURES),
     Read(reports.get_balances, Need.FIGURES),
     Read(reports.get_snapshot, Need.FIGURES),
@@ -113,7 +115,7 @@ FIGURES = _by_id(
 those."""
 
 SHOWS_BOOKINGS = _by_id(
-    Read(transactions.list_transactions, Need.LIST, _light_page),
+    Read(transactions.list_transactions, Need.ACCOUNTS, _light_page),
     Read(search.search_transactions, Need.LIST | Need.PENDING),
     Read(transactions.get_transaction, Need.LIST | Need.DETAILS, _always),
     Read(explanations.explain_transaction, Need.LIST | Need.DETAILS | Need.RULES, _always),

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from auth.scopes import READ_ANNOTATIONS
-from handlers.cache.user_data import Need, UserData
+from handlers.cache.user_data import Need, NotLoaded, UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
 from handlers.operations.words.row_words import wants_words
@@ -19,7 +19,8 @@ Light = Callable[[UserData, dict[str, Any]], bool]
 
 
 class CachedOperation(Struct, frozen=True, kw_only=True):
-    """One operation bound to the services, with a cache of its answers, kept until the user's data change. `at_once`
+    """One operation bound to the services, with a cache of its answers, kept until the user's data change. `needs` are
+    the parts of the data that every request needs; what only some need is loaded when it is first read. `at_once`
     answers on the event loop what is cached or quickly made from memory; everything else is called in a thread."""
 
     name: str
@@ -34,10 +35,14 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
         key = self._key(request)  # before the work: an answer of yesterday must never be kept as one of today
         needs = self.needs | Need.WORDS if wants_words(arguments) else self.needs
         only = arguments["id"] if Need.DETAILS in needs else None
-        with self.services.reader.open(request.principal.user_id, needs, only=only) as reading:
-            answer = _encode(self.function(self.services, request, reading, **arguments))
-            reading.keep_answer(key, answer)
-            return answer
+        while True:
+            try:
+                with self.services.reader.open(request.principal.user_id, needs, only=only) as reading:
+                    answer = _encode(self.function(self.services, request, reading, **arguments))
+                    reading.keep_answer(key, answer)
+                    return answer
+            except NotLoaded as missing:
+                needs |= missing.need
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The answer if it is in memory or quickly made from memory; else None. It is kept if the same is asked again.
@@ -54,7 +59,10 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
         if not await reader.is_present(user_id, data):
             return None
         if answer is None:
-            answer = _encode(self.function(self.services, request, data, **arguments))
+            try:
+                answer = _encode(self.function(self.services, request, data, **arguments))
+            except NotLoaded:
+                return None
             if data.note_asked(key):
                 data.keep_answer(key, answer)
             reader.cache.weigh(user_id, data)

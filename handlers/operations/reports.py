@@ -31,7 +31,7 @@ def get_cashflow(
 ) -> Answer:
     """List income, expenses and net of each of the last months, the current month last (decisions 3, 13 to 16, 19)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    rows, currency, _rates = _monthly(services, reading, selected, months)
+    rows, currency, _rates = _monthly(services, reading, selected, months, reading.flows)
     return Answer(
         body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
         headers=unconverted_header(chain.from_iterable(rows["unconverted"].to_list())),
@@ -44,7 +44,7 @@ def get_cashflow_categories(
     """List the expenses of each of the last months by category, the current month last; they add up to those of the
     cashflow (decisions 3, 13 to 17, 19)."""
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    rows, currency, rates = _monthly(services, reading, selected, months)
+    rows, currency, rates = _monthly(services, reading, selected, months, reading.figures)
     spent = monthly_categories(
         reading.figures,
         selection=selected.ids,
@@ -63,14 +63,13 @@ def get_cashflow_categories(
 
 
 def _monthly(
-    services: Services, reading: UserData, selected: SelectedAccounts, months: int
+    services: Services, reading: UserData, selected: SelectedAccounts, months: int, flows: pl.DataFrame
 ) -> tuple[pl.DataFrame, str, pl.DataFrame]:
-    """The cashflow of the last months, with its currency and the rates by which it was converted."""
-    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
+    """The cashflow of the last months, counted from `flows`, with its currency and the rates by which it was
+    converted."""
+    currency, rates = money_of(services, reading, selected.accounts, flows)
     today = services.clock.today()
-    rows = monthly_cashflow(
-        reading.figures, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
-    )
+    rows = monthly_cashflow(flows, selection=selected.ids, months=months, today=today, currency=currency, rates=rates)
     return rows, currency, rates
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from storage import first_answers
 from storage.changes import account_states
 from storage.database import (
     Conflict,
@@ -18,10 +19,12 @@ from storage.database import (
     Row,
     StoreUnreadable,
     disk_failed,
+    state_in,
     store_full,
     without_zone,
 )
 from storage.events import outbox
+from storage.first_answers import written_table
 from storage.user_states import States
 
 STATEMENTS_KEPT_MAX = 200  # parsed statements, for each cursor
@@ -102,7 +105,20 @@ class OpenTransaction(Cursor):
         self._now = now
         self._held: dict[str, threading.RLock] = {}
         self._coming: dict[str, int] = {}
-        self._changed: set[str] = set()
+        self._changed: dict[str, int] = {}  # with the state before
+        self._written: set[str | None] = set()  # tables
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        found = super().rows(sql, *parameters)
+        if found:
+            self._written.add(written_table(sql))
+        return found
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        changed = super().execute(sql, *parameters)
+        if changed:
+            self._written.add(written_table(sql))
+        return changed
 
     def hold(self, user_id: str) -> None:
         # DuckDB has no row locks, and reports a conflict only at the commit. It takes its snapshot with the first
@@ -121,16 +137,18 @@ class OpenTransaction(Cursor):
     def changes(self, user_id: str) -> None:
         if user_id not in self._changed:
             state = self.coming_state(user_id)
-            self._changed.add(user_id)
+            self._changed[user_id] = state_in(self, user_id)
             self._states.begin(user_id)
             self.execute("UPDATE users SET state = $2 WHERE id = $1", user_id, state)
 
     def settle(self) -> None:
-        """Finish a transaction that is about to be committed: record changed accounts and events of the users it
-        changed."""
-        for user_id in self._changed:
-            balances = account_states.settle(self, user_id, self._coming[user_id])
-            outbox.settle(self, user_id, self._coming[user_id], self._now(), balances)
+        """Finish a transaction that is about to be committed: record changed accounts, events and first answers of the
+        users it changed."""
+        for user_id, before in self._changed.items():
+            state = self._coming[user_id]
+            balances = account_states.settle(self, user_id, state)
+            outbox.settle(self, user_id, state, self._now(), balances)
+            first_answers.settle(self, user_id, before=before, state=state, written=self._written)
 
     def end(self) -> None:
         """Release the users of a transaction that has been committed or rolled back."""

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import errors
 from psycopg.types.string import TextLoader
 
+from storage import first_answers
 from storage.changes import account_states
 from storage.database import (
     Now,
@@ -25,6 +26,7 @@ from storage.engines.watched_connection import (
     WatchedConnection,
 )
 from storage.events import outbox
+from storage.first_answers import written_table
 
 Connection = WatchedConnection
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -32,7 +34,7 @@ STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table
 COPIED_ROWS = 10_000  # in one piece: bounds memory
 # The pid is asked for, because behind a pooler it is not the one that the connection was given at its start
 PATIENT = "SELECT set_config('statement_timeout', $1, TRUE), pg_backend_pid() AS pid"
-HOLD = "SELECT id FROM users WHERE id = $1 FOR UPDATE NOWAIT"
+HOLD = "SELECT state FROM users WHERE id = $1 FOR UPDATE NOWAIT"
 # Also by the clock: a user who is removed and added again must not get an earlier state
 NEXT_STATE = (
     "UPDATE users SET state = greatest(state + 1, (extract(epoch FROM statement_timestamp()) * 1000000)::BIGINT)"
@@ -53,8 +55,9 @@ class Statements:
         self._connection = connection
         self._sees_all = sees_all
         self._staged: dict[str, tuple[str, Sequence[list[Any]]]] = {}
-        self._held: set[str] = set()
+        self._held: dict[str, int] = {}  # with the state before
         self._changed: dict[str, int] = {}
+        self._written: set[str | None] = set()  # tables
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         cursor = self._run(sql, parameters)
@@ -84,6 +87,7 @@ class Statements:
             self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended")
 
     def _copy(self, table: str, frame: pl.DataFrame) -> None:
+        self._written.add(table)
         # An empty text is quoted and a null is not, by which COPY tells them apart
         with self._connection.cursor().copy(
             f"COPY {table} ({', '.join(frame.columns)}) FROM STDIN (FORMAT csv)".encode()
@@ -117,17 +121,18 @@ class Statements:
         connection."""
         if user_id not in self._held:
             try:
-                self.rows(HOLD, user_id)
+                held = self.rows(HOLD, user_id)
             except errors.LockNotAvailable as error:
                 raise UserBusy(user_id) from error
-            self._held.add(user_id)
+            self._held[user_id] = int(held[0]["state"]) if held else 0
 
     def settle(self) -> None:
-        """Finish a transaction that is about to be committed: record changed accounts and events of the users it
-        changed."""
+        """Finish a transaction that is about to be committed: record changed accounts, events and first answers of the
+        users it changed."""
         for user_id, state in self._changed.items():
             balances = account_states.settle(self, user_id, state)
             outbox.settle(self, user_id, state, self._now(), balances)
+            first_answers.settle(self, user_id, before=self._held[user_id], state=state, written=self._written)
 
     @contextmanager
     def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
@@ -161,7 +166,10 @@ class Statements:
                 numbers = range(len(values) + 1, len(values) + len(columns) + 1)
                 sql = place.sub(rf"\1 {fragment.format(*numbers)}", sql)
                 values += columns
-        return (cursor or self._connection.cursor(binary=True)).execute(sql.encode(), values or None)
+        found = (cursor or self._connection.cursor(binary=True)).execute(sql.encode(), values or None)
+        if found.rowcount > 0:
+            self._written.add(written_table(sql))
+        return found
 
 
 def as_stored(value: Any) -> Any:

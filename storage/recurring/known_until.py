@@ -15,23 +15,23 @@ def of_accounts(session: Session, user_id: str, owned: Sequence[StoredAccount], 
     A file proves nothing after its last day, whenever it was brought; so where files bring an account, too, the day of
     the last import does not count.
     """
-    of_files = session.rows(
-        "SELECT DISTINCT s.account_id FROM account_sources AS s"
-        " JOIN connections AS c ON c.user_id = s.user_id AND c.id = s.connection_id"
-        " WHERE s.user_id = $1 AND c.user_id = $1 AND c.connector = ANY($2::TEXT[])",
-        *(user_id, list(FILE_CONNECTORS)),
+    files = session.rows(
+        "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[])", user_id, list(FILE_CONNECTORS)
     )
+    brought = "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = ANY($2::TEXT[])"
+    of_files = session.rows(brought, user_id, [row["id"] for row in files]) if files else []
     by_file = {row["account_id"] for row in of_files}
     synced = {
         each.id: each.last_synced_at.date()
         for each in owned
         if each.last_synced_at is not None and each.id not in by_file
     }
-    booked = session.rows(
+    unsynced = [each.id for each in owned if each.id not in synced]
+    last_booked = (
         "SELECT account_id, max(booking_date) AS day FROM transactions"
-        " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3 GROUP BY account_id",
-        *(user_id, [each.id for each in owned if each.id not in synced], today),
+        " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3 GROUP BY account_id"
     )
+    booked = session.rows(last_booked, user_id, unsynced, today) if unsynced else []
     last = {row["account_id"]: row["day"] for row in booked}
     return {
         each.id: min(

@@ -107,6 +107,11 @@ class FromStore:
         """The rows of all accounts as analytics.frames.BOOKINGS."""
         return self.matching(Selection())
 
+    @property
+    def flows(self) -> pl.DataFrame:
+        """The same: what a cashflow is counted from."""
+        return self.figures
+
     @cached_property
     def pending(self) -> pl.DataFrame:
         """The rows that are not booked yet, as `figures` has those that are."""

@@ -14,7 +14,7 @@ import pytest
 from starlette.types import ASGIApp, Message, Scope
 
 from auth.scopes import SCOPES
-from handlers.cache.user_data import UserData
+from handlers.cache.user_data import Need, UserData
 from handlers.http import call
 from handlers.http.errors import ChangeWaits, TooManyAtOnce
 from handlers.http.request import Answer, Request
@@ -166,6 +166,7 @@ def test_pages_of_large_users_are_made_in_threads(search: str | None, rows: int,
     listing = OPERATIONS["listTransactions"]
     assert isinstance(listing, Read)
     data.entries = Rows(rows)  # type: ignore[assignment]  # only its length is read
+    data.loaded |= Need.LIST
     assert listing.is_light(data, {"search": search}) is is_light
 
 

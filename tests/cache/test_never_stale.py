@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from analytics.classification.rules import parse_rules
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
+from handlers.cache.reader import Reader
 from handlers.services import Services, open_services
 from handlers.settings import load
-from storage import connections, rules, users
-from tests.cache.conftest import Operations
+from storage import accounts, connections, rules, users
+from tests.cache.conftest import Operations, asking
 from tests.cache.from_store import FromStoreReader
 from tests.conftest import NOW, empty_folder, examples
 from tests.engines import whole
@@ -28,6 +29,7 @@ from tests.storage.conftest import Bank, make_bank
 NAMES = ("eva", "max")
 IBANS = {"eva": "DE02120300000000202051", "max": "DE02500105170137075030"}
 ROUNDS = 15
+CHANGES: list[dict[str, Any]] = [{"name": "Our"}, {"name": None}, {"isHidden": True}, {"isHidden": False}]
 PAGE: dict[str, Any] = {
     "account_ids": None,
     "category": None,
@@ -121,6 +123,8 @@ class Household(RuleBasedStateMachine):
         self.kept = Operations(self.services)
         slow = FromStoreReader(self.services.store, self.services.reader.render)
         self.slow = Operations(replace(self.services, reader=slow))
+        nothing = Reader(self.services.store, bytes_max=0, render=self.services.reader.render)
+        self.forgetful = Operations(replace(self.services, reader=nothing))
 
     def teardown(self) -> None:
         self.services.close()
@@ -136,6 +140,32 @@ class Household(RuleBasedStateMachine):
     def choose_a_currency(self, name: str, currency: str) -> None:
         user_id = self.banks[name].user.id
         self.services.everybody.atomically(lambda session: users.set_home_currency(session, user_id, currency))
+
+    @rule(name=st.sampled_from(NAMES), note=st.sampled_from(["", "a", "b"]), category=st.sampled_from(["", "RENT"]))
+    def annotate(self, name: str, note: str, category: str) -> None:
+        said = {"note": note, "category": category or None}
+        for row in self.banks[name].rows("id, booking_date, amount")[:1]:
+            self.change("changeAnnotation", name, id=row["id"], body=said)
+
+    @rule(name=st.sampled_from(NAMES), category=st.sampled_from(["RENT", "DINING"]))
+    def correct(self, name: str, category: str) -> None:
+        for row in self.banks[name].rows("id, booking_date, amount")[:1]:
+            self.change(
+                "createCorrection",
+                name,
+                dry_run=False,
+                include=None,
+                body={"transactionId": row["id"], "category": category},
+            )
+
+    @rule(name=st.sampled_from(NAMES), body=st.sampled_from(CHANGES))
+    def change_the_account(self, name: str, body: dict[str, Any]) -> None:
+        user_id = self.banks[name].user.id
+        for account in accounts.every(self.services.everybody, user_id):
+            self.change("changeAccount", name, id=account.id, body=body)
+
+    def change(self, operation: str, name: str, **arguments: Any) -> None:
+        self.kept.table[operation](asking(self.banks[name].user.id, operation, ""), **arguments)
 
     @rule(name=st.sampled_from(NAMES))
     def end_the_connection(self, name: str) -> None:
@@ -155,10 +185,13 @@ class Household(RuleBasedStateMachine):
             for name, asked in (
                 ("listAccounts", {}),
                 ("listTransactions", PAGE),
+                ("listTransactions", PAGE | {"search": "shop"}),
                 ("getCashflow", {"account_ids": None, "months": 2}),
                 ("getSnapshot", {"account_ids": None}),
             ):
-                assert self.kept.ask(name, bank.user.id, **asked) == self.slow.ask(name, bank.user.id, **asked)
+                said = self.slow.ask(name, bank.user.id, **asked)
+                assert self.kept.ask(name, bank.user.id, **asked) == said
+                assert self.forgetful.ask(name, bank.user.id, **asked) == said
 
 
 @pytest.mark.no_cover  # random examples, see tests/conftest.py

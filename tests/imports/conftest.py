@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.checked_commits import checked_commits
 from tests.engines import ENGINE
 from tests.imports.command_line import Shell
 from tests.imports.household import Household
+
+__all__ = ["checked_commits"]  # for these tests, too
 
 
 @pytest.fixture(scope="session")

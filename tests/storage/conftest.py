@@ -18,7 +18,10 @@ from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
 from storage.users import User
+from tests.checked_commits import checked_commits
 from tests.engines import OpenStore, tables_of
+
+__all__ = ["checked_commits"]  # for these tests, too
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
 

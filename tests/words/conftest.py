@@ -9,10 +9,11 @@ from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import ALL_SCOPES
+from tests.checked_commits import checked_commits
 from tests.explanations.conftest import Holder
 from tests.simplefin.conftest import holder, service
 
-__all__ = ["holder", "service"]  # fixtures of SimpleFIN's tests, for these too
+__all__ = ["checked_commits", "holder", "service"]  # fixtures of SimpleFIN's tests, for these too
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
 OTHER = AccountRecord(stable_key="DE88100900001234567892", iban="DE88100900001234567892", currency="EUR")

@@ -6,6 +6,7 @@ import pytest
 
 from auth.scopes import SCOPES
 from storage.oauth.grants import Terms
+from tests.checked_commits import change
 from tests.explanations.conftest import Holder
 from tests.words.conftest import GIRO, OTHER, booked, by_name, rows_of, writer
 
@@ -68,7 +69,9 @@ def test_a_finer_category_brings_its_category_along(holder: Holder) -> None:
 def test_an_entry_of_the_service_itself_may_be_noted_and_not_be_placed(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     database = holder.service.services.everybody
-    database.execute("UPDATE transactions SET is_adjusting_entry = TRUE WHERE user_id = $1", holder.user.id)
+    change(
+        database, holder.user.id, "UPDATE transactions SET is_adjusting_entry = TRUE WHERE user_id = $1", holder.user.id
+    )
     path = f"/transactions/{rows_of(holder)[0]['id']}/annotation"
     assert writer(holder).patch(path, json={"category": "RENT"}).status_code == 400
     assert writer(holder).patch(path, json={"note": "\x1b"}).status_code == 400

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.checked_commits import change
 from tests.explanations.conftest import Holder
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 
@@ -83,7 +84,9 @@ def test_parts_are_the_whole_or_refused(holder: Holder) -> None:
     assert split(holder, ids["Tokyo"], [{"amount": -250, "category": "RENT"}] * 2)["splits"][1]["amount"] == -250
     assert split(holder, ids["Refund"], [{"amount": 5, "category": "RENT"}] * 2)["splits"]
     database = holder.service.services.everybody
-    database.execute("UPDATE transactions SET is_adjusting_entry = TRUE WHERE user_id = $1", holder.user.id)
+    change(
+        database, holder.user.id, "UPDATE transactions SET is_adjusting_entry = TRUE WHERE user_id = $1", holder.user.id
+    )
     assert refused("Kita", -4, -6) == "splits: this entry was written by the service and has no parts"
 
 
