@@ -28,7 +28,8 @@ class LastOperator(StoreError):
 
 class User(Struct, frozen=True, kw_only=True):
     """A user. `data_version` is the state of their data (`Store.state`) in which that last changed by which recurring
-    payments are found, `paused_at` when an operator paused them: nobody signs in as them meanwhile, no app reads, no bank is asked."""
+    payments are found, `paused_at` when an operator paused them: nobody signs in as them meanwhile, no app reads, no
+    bank is asked."""
 
     id: str
     name: str
