@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 import pytest
 
-from storage import accounts, connections, first_answers
+from storage import accounts, connections
+from storage.changes import first_answers
 from storage.database import Database, Session, Transaction
 
 __all__ = ["checked_commits"]

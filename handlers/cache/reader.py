@@ -8,7 +8,8 @@ from analytics.frames import BOOKINGS, COUNTED
 from handlers.cache.cache import Cache
 from handlers.cache.entries import Entries, Render
 from handlers.cache.user_data import OF_BOOKINGS, Need, UserData
-from storage import accounts, connections, first_answers, rules, transactions, users
+from storage import accounts, connections, rules, transactions, users
+from storage.changes import first_answers
 from storage.database import Session, Store
 from storage.transactions import DETAILS, KEPT
 from storage.words import annotations

@@ -16,9 +16,9 @@ from analytics.searching.parts import NO_PARTS
 from handlers.cache.entries import Entries, Render, Shown, fit_copy, frame_bytes, with_leaf
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
+from storage.changes.first_answers import FirstAnswers, Newest, Sum
 from storage.connections import Status
 from storage.database import Row
-from storage.first_answers import FirstAnswers, Newest, Sum
 from storage.transactions import Selection, for_search
 from storage.words.annotations import OwnWords
 

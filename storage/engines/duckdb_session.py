@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from storage import first_answers
-from storage.changes import account_states
+from storage.changes import account_states, first_answers
+from storage.changes.first_answers import written_table
 from storage.database import (
     Conflict,
     ConstraintViolated,
@@ -24,7 +24,6 @@ from storage.database import (
     without_zone,
 )
 from storage.events import outbox
-from storage.first_answers import written_table
 from storage.user_states import States
 
 STATEMENTS_KEPT_MAX = 200  # parsed statements, for each cursor

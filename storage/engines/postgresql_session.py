@@ -10,8 +10,8 @@ import psycopg
 from psycopg import errors
 from psycopg.types.string import TextLoader
 
-from storage import first_answers
-from storage.changes import account_states
+from storage.changes import account_states, first_answers
+from storage.changes.first_answers import written_table
 from storage.database import (
     Now,
     Row,
@@ -26,7 +26,6 @@ from storage.engines.watched_connection import (
     WatchedConnection,
 )
 from storage.events import outbox
-from storage.first_answers import written_table
 
 Connection = WatchedConnection
 Cursor = psycopg.Cursor[tuple[Any, ...]]
