@@ -150,6 +150,22 @@ def test_what_a_notification_tells_is_the_details_of_what_a_statement_books(
 
 
 @pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_notification_has_references_of_its_own(new_bank: NewBank, count: int) -> None:
+    rows = ["2026-11-02 | 80.00 | Anna | Rechnung"] * count
+    notified, booked = (
+        bookings("\n".join(f"{row} | references=servicer:{letter}{number}" for number, row in enumerate(rows)))
+        for letter in "NS"
+    )
+    of = {"N": StatementRecord(is_notification=True), "S": StatementRecord()}
+    for name, order in (("u1", "NSNS"), ("u2", "SNSN")):
+        files = files_of(new_bank(name))
+        for letter in order:
+            files.bring(notified if letter == "N" else booked, statement=of[letter])
+        assert len(files.rows()) == count
+
+
+@pytest.mark.requirement("import.batches")
 def test_a_statement_is_proven_by_the_details_of_what_it_told_as_a_whole(bank: Bank) -> None:
     day, files = date(2026, 11, 2), files_of(bank)
     balances = {"opening": Decimal(100), "opening_date": day, "closing": Decimal(400), "closing_date": day}

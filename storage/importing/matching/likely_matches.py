@@ -179,13 +179,13 @@ class Remaining:
 
     def _is_another(self, item: Item, row: StoredRow) -> bool:
         """Whether lasting ids or references say that the booking is not this row."""
-        if not self._are_references_lasting or row.is_whole:
-            return False
+        if not self._are_references_lasting or row.is_whole or item.is_notified != row.is_notified:
+            return False  # a notification has references of its own
         is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
         return is_other_id or (row.has_its_references and self._has_another_reference(item, row))
 
     def _has_another_reference(self, item: Item, row: StoredRow) -> bool:
-        is_lasting = self._are_references_lasting and not row.is_whole
+        is_lasting = self._are_references_lasting and not row.is_whole and item.is_notified == row.is_notified
         return is_lasting and references_contradict(item.record.references, row.record.references)
 
     def _match_references(self) -> None:
