@@ -103,12 +103,26 @@ def _choose_examples(config: pytest.Config) -> None:
     SEEDS.first = int(seed or 0)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Each worker of pytest-xdist collects all tests. The first alone is traced meanwhile, for what the product runs
+    when it is imported; and each begins with other folders, so that in a fresh clone each rewrites asserts for all."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    if session.config.args == [TESTS.name]:
+        folders = sorted(str(path) for path in TESTS.iterdir() if any(path.rglob("test_*.py")))
+        turn = worker * len(folders) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        session.config.args = folders[turn:] + folders[:turn]
+    with untraced() if worker else nullcontext():
+        return (yield)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is long (unless asked for) and what is about the other engine. Random examples run
     without the tracer of coverage, which makes them three times as slow, and so does what is marked `no_cover` for its
     length: whole histories, thousands of lines. What counts is what a short test reaches on purpose. The same holds for
     folders and files that reach nothing which shorter ones do not. Over PostgreSQL tests of the store and those about
     PostgreSQL are traced: the others reach there what they reach over DuckDB."""
+    items.sort(key=lambda item: item.path)  # the same order in each worker
     engines = {ENGINE.name}
     if ENGINE.name == "postgresql":
         engines.add("citus" if ENGINE.citus is not None else "one server")
@@ -128,11 +142,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is marked `long`, and of the cases of a `sampled` test all but an eighth, which each commit draws anew. Over
-    PostgreSQL all but tests of the store, of what is imported into it, of words over it, and about PostgreSQL."""
+    PostgreSQL all but tests about it, and half of the files about the store, imports and words, drawn too."""
     cases: dict[str, list[pytest.Item]] = {}
     left_out: set[pytest.Item] = set()
+    files = sorted({item.path for item in items if _folder(item) in ("storage", "imports", "words")})
+    drawn = chance("files over PostgreSQL").sample(files, -(-len(files) // 2))
     for item in items:
-        is_elsewhere = ENGINE.name == "postgresql" and _folder(item) not in ("storage", "imports", "words")
+        is_elsewhere = ENGINE.name == "postgresql" and item.path not in drawn
         is_apart = is_elsewhere and item.get_closest_marker("engine") is None
         if is_apart or item.get_closest_marker("long") is not None:
             left_out.add(item)

@@ -63,6 +63,11 @@ def bankdata_process(*arguments: object, **settings: str) -> "subprocess.Popen[s
 
 Run = Callable[..., Done]
 
+# For a test of many commands: each opens the store anew where no server has it
+mostly_beside_a_server = pytest.mark.parametrize(
+    "place", [pytest.param("no server", marks=pytest.mark.long), "a server"], indirect=True, scope="module"
+)
+
 
 @pytest.fixture(scope="module", params=["no server", "a server"])
 def place(request: pytest.FixtureRequest, copied: Callable[[], Path]) -> Iterator[Path]:

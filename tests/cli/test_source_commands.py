@@ -13,7 +13,7 @@ import pytest
 from connectors.reference.exchange_rates import bundled_rates
 from handlers.commands.connections import holds_more_than_statements
 from tests.analytics.rate_server import ecb_zip, rate_server, response
-from tests.cli.conftest import NewUser, Run, bankdata
+from tests.cli.conftest import NewUser, Run, bankdata, mostly_beside_a_server
 
 NEXT_DAY = bundled_rates()["day"].sort()[-1] + timedelta(days=1)
 
@@ -68,7 +68,7 @@ def test_connections_are_listed_and_removed_and_their_bookings_stay(run: Run, ne
 
 
 @pytest.mark.requirement("cli.import")
-@pytest.mark.sampled
+@mostly_beside_a_server
 def test_an_export_is_imported_once_and_reported_per_file(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user()
     file = tmp_path / "statement.xml"
@@ -170,7 +170,7 @@ def test_a_folder_that_holds_more_than_statements_is_refused(
 
 
 @pytest.mark.requirement("cli.rules")
-@pytest.mark.sampled
+@mostly_beside_a_server
 def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user(bank=True)
     rule = {"field": "text", "operator": "contains", "value": "e", "category": "HEALTH"}
@@ -197,7 +197,7 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
 
 
 @pytest.mark.requirement("words.rules")
-@pytest.mark.sampled
+@mostly_beside_a_server
 def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rule = {"id": "1", "field": "text", "operator": "contains", "value": "zzz", "category": "HEALTH"}
@@ -297,7 +297,7 @@ def test_a_list_of_targets_names_the_currencies_that_it_leaves_out(run: Run, new
 
 
 @pytest.mark.requirement("cli.words")
-@pytest.mark.sampled
+@mostly_beside_a_server
 def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
@@ -361,7 +361,7 @@ def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: Ne
 
 
 @pytest.mark.requirement("cli.correct")
-@pytest.mark.sampled
+@mostly_beside_a_server
 def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]

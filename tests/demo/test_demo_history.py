@@ -34,6 +34,7 @@ def test_any_days_asked_for_give_the_rows_that_the_whole_range_gives(
 
 @pytest.mark.requirement("demo.grows")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_tomorrow_keeps_every_booking_of_today_and_adds_only_tomorrows(
     user: str, all_rows: Callable[..., list[TransactionRecord]], today: date
 ) -> None:

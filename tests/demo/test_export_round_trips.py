@@ -134,6 +134,7 @@ def test_json_lines_give_everything_back(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.jsonl")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_json_lines_give_the_demo_histories_back(user: str, fetched: Fetch) -> None:
     assert list(jsonl.read(as_jsonl(fetched(user)))) == told_by_rows(fetched(user))
 
@@ -146,6 +147,7 @@ def test_parquet_gives_everything_back(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.parquet")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_parquet_gives_the_demo_histories_back(user: str, fetched: Fetch) -> None:
     assert list(parquet_reader.read(as_parquet(fetched(user)))) == told_by_rows(fetched(user))
 
@@ -167,5 +169,6 @@ def test_a_ledger_gives_everything_back(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.beancount")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_a_ledger_gives_the_demo_histories_back(user: str, fetched: Fetch) -> None:
     assert list(beancount_reading.read(as_beancount(fetched(user)))) == told_by_a_ledger(fetched(user))

@@ -172,6 +172,7 @@ def test_a_file_of_the_history_gives_the_bookings_of_the_sync(format_: str, user
 
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.sampled
 def test_types_are_those_of_the_sync_whatever_the_format(format_: str, brought: Brought) -> None:
     same = f"{SAID}, type, merchant_name"
     assert brought("solo", format_).rows(same) == brought("solo").rows(same)

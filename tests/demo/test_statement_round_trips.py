@@ -57,6 +57,7 @@ def test_csv_gives_everything_back(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.csv")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_csv_gives_the_demo_histories_back(user: str, fetched: Fetch) -> None:
     records = fetched(user)
     back = list(
@@ -163,6 +164,7 @@ def test_mt940_gives_back_what_it_carries(records: list[Record]) -> None:
 
 @pytest.mark.requirement("export.mt940")
 @pytest.mark.parametrize("user", USER_NAMES)
+@pytest.mark.sampled
 def test_mt940_gives_the_booked_demo_histories_back(user: str, fetched: Fetch) -> None:
     booked = [record for record in fetched(user) if getattr(record, "status", "booked") == "booked"]
     back = list(mt940.read(rendered(mt940_statement.write, fetched(user))))

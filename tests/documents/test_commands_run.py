@@ -19,18 +19,11 @@ def test_the_readme_works_as_printed(run_blocks: RunBlocks) -> None:
 
 
 @pytest.mark.requirement("docs.commands")
-def test_commands_work_as_printed(run_blocks: RunBlocks, demo_store: Path) -> None:
-    _check(["docs/commands.md", "docs/csv-profiles.md"], run_blocks, demo_store)
-
-
-@pytest.mark.requirement("docs.commands")
-def test_operations_and_rules_work_as_printed(run_blocks: RunBlocks, demo_store: Path) -> None:
-    _check(["docs/operations.md", "docs/rules.md"], run_blocks, demo_store)
-
-
-@pytest.mark.requirement("docs.commands")
-def test_a_household_works_as_printed(run_blocks: RunBlocks) -> None:
-    _check(["docs/household.md"], run_blocks)
+@pytest.mark.parametrize("names", ["commands csv-profiles", "operations rules", "household"])
+@pytest.mark.sampled
+def test_commands_work_as_printed(run_blocks: RunBlocks, names: str, request: pytest.FixtureRequest) -> None:
+    data = None if names == "household" else request.getfixturevalue("demo_store")
+    _check([f"docs/{name}.md" for name in names.split()], run_blocks, data)
 
 
 @pytest.mark.requirement("docs.commands")
