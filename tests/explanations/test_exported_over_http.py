@@ -40,6 +40,7 @@ def lines(content: bytes) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("export.http")
 @pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.sampled
 def test_everything_over_http_is_what_the_command_writes(
     format_: str, demo: TestClient, demo_service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

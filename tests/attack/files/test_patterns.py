@@ -155,6 +155,7 @@ def test_an_expression_that_costs_more_is_found(
 
 @pytest.mark.requirement("security.linear-patterns")
 @pytest.mark.parametrize(("name", "pattern", "is_anywhere"), ALL, ids=IDS)
+@pytest.mark.sampled
 def test_what_counts_the_steps_finds_what_the_library_finds(
     name: str, pattern: re.Pattern[Any], is_anywhere: bool
 ) -> None:
