@@ -7,7 +7,7 @@ a background update, waits for that task, and reads the bookings of the whole pe
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from secrets import token_hex, token_urlsafe
 from typing import Any
@@ -31,6 +31,7 @@ from connectors.connector import (
 )
 from connectors.outgoing_http import Provider, ProviderAnswer
 from connectors.reachable import is_reachable
+from connectors.sources.finapi.answers import consent_end, needs_person, object_of, objects_of, was_not_refreshed
 from connectors.sources.finapi.records import TOLD_DAYS, records
 from connectors.text import clean, is_currency
 
@@ -97,7 +98,7 @@ class FinApi(LiveSource):
         form = user.members(partial(self._forms.get, f"/api/webForms/{memo['form']}"))
         if form.get("status") in OPEN_FORMS:
             return Redirect(url=memo["url"], again_after=FORM_PAUSE, memo=memo)
-        made = memo["bank_connection"] or _object(form, "payload").get("bankConnectionId")
+        made = memo["bank_connection"] or object_of(form, "payload").get("bankConnectionId")
         if form.get("status") != "COMPLETED" or not isinstance(made, int):
             raise UserActionRequired(FORM_ENDED, detail=f"form {form.get('status')}")
         return self._finish(user, made)
@@ -134,8 +135,8 @@ class FinApi(LiveSource):
                 return self._update_state(user, number, now)
             case "WEB_FORM_REQUIRED":
                 raise UserActionRequired(detail="WEB_FORM_REQUIRED")
-        code = str(_object(state, "payload").get("errorCode"))
-        if code == "BANK_SERVER_REJECTION" and _needs_person(self._bank_connection(user, number)):
+        code = str(object_of(state, "payload").get("errorCode"))
+        if code == "BANK_SERVER_REJECTION" and needs_person(self._bank_connection(user, number)):
             raise UserActionRequired(detail=code)
         raise ProviderUnavailable(detail=f"task {state.get('status')} {code}")
 
@@ -153,7 +154,7 @@ class FinApi(LiveSource):
         refresh, comes as a batch, then as LeftOut."""
         user, number = self._user(connection), _bank_connection(connection)
         asked = partial(self._access.get, "/api/v2/accounts", parameters={"bankConnectionIds": str(number)})
-        accounts = _objects(user.members(asked), "accounts")
+        accounts = objects_of(user.members(asked), "accounts")
         since = min(date.fromisoformat(cursor["imported_until"]), today - TOLD_AGAIN) if cursor is not None else None
         known = {str(each) for each in cursor["accounts"]} if cursor is not None else set()
         whole: list[str] = []
@@ -181,7 +182,7 @@ class FinApi(LiveSource):
             )
             if not is_whole:
                 yield LeftOut(name=name, reason=CUT_OFF)
-            if _was_not_refreshed(account):
+            if was_not_refreshed(account):
                 yield LeftOut(name=name, reason="The bank gave nothing new of this account.")
 
     def token(self, form: Mapping[str, str]) -> str:
@@ -236,7 +237,7 @@ class FinApi(LiveSource):
         task = self._task(user, memo["task"])
         number = int(memo["bank_connection"])
         if task.get("status") == "WEB_FORM_REQUIRED":
-            return self._redirect_to(_object(_object(task, "payload"), "webForm"), user, number)
+            return self._redirect_to(object_of(object_of(task, "payload"), "webForm"), user, number)
         try:
             if task.get("status") in RUNNING_TASKS or isinstance(self._update_state(user, number, now), Waiting):
                 return _look_again(memo)
@@ -257,10 +258,10 @@ class FinApi(LiveSource):
     def _finish(self, user: "_UserAtFinApi", number: int) -> Done:
         bank_connection = self._bank_connection(user, number)
         return Done(
-            bank_name=clean(str(_object(bank_connection, "bank").get("name") or "")) or self.title,
+            bank_name=clean(str(object_of(bank_connection, "bank").get("name") or "")) or self.title,
             settings={"bank_connection": number},
             secrets=user.secrets,
-            consent_expires_at=_consent_end(bank_connection),
+            consent_expires_at=consent_end(bank_connection),
         )
 
     def _begin_update(self, user: "_UserAtFinApi", number: int, attended: Person | None = None) -> str | None:
@@ -276,7 +277,7 @@ class FinApi(LiveSource):
         bank_connection = self._bank_connection(user, number)
         if bank_connection.get("updateStatus") == "IN_PROGRESS":
             return Waiting(seconds=TASK_PAUSE)
-        until = _consent_end(bank_connection)
+        until = consent_end(bank_connection)
         if until is not None and until <= now:
             raise ConsentExpired(detail="aisConsent")
         return Ready(consent_expires_at=until)
@@ -301,9 +302,9 @@ class FinApi(LiveSource):
             if answer.status != 200:
                 break
             members, known = answer.members(), {str(each.get("id")) for each in bookings}
-            new = [each for each in _objects(members, "transactions") if str(each.get("id")) not in known]
+            new = [each for each in objects_of(members, "transactions") if str(each.get("id")) not in known]
             bookings += new
-            pages = _object(members, "paging").get("pageCount")
+            pages = object_of(members, "paging").get("pageCount")
             if not isinstance(pages, int):
                 raise ProviderUnavailable("finAPI sent a damaged answer.", detail="no pageCount")
             if page >= pages:
@@ -316,7 +317,7 @@ class FinApi(LiveSource):
         """The bookings that the bank announces; None where this finAPI does not provide them."""
         request = partial(self._access.get, "/api/v2/pendingTransactions", parameters={"accountIds": account})
         answer = user.ask(request, fine=(200, 404))
-        return _objects(answer.members(), "pendingTransactions") if answer.status == 200 else None
+        return objects_of(answer.members(), "pendingTransactions") if answer.status == 200 else None
 
 
 class _UserAtFinApi:
@@ -383,35 +384,3 @@ def _look_again(memo: Json) -> Question:
 
 def _bank_connection(connection: Connection) -> int:
     return int(connection.settings["bank_connection"])
-
-
-def _objects(answer: Json, name: str) -> list[dict[str, Any]]:
-    value = answer.get(name)
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise ProviderUnavailable("finAPI sent a damaged answer.", detail=f"no {name}")
-    return value
-
-
-def _object(answer: Json, name: str) -> dict[str, Any]:
-    value = answer.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _consent_end(bank_connection: Json) -> datetime | None:
-    """The earliest end of the bank's consents, in UTC without a zone; finAPI's times without a zone are UTC. None where
-    no end is stated."""
-    ends = [_object(each, "aisConsent").get("expiresAt") for each in _objects(bank_connection, "interfaces")]
-    try:
-        moments = [datetime.fromisoformat(str(each).replace(" ", "T")) for each in ends if each]
-    except ValueError as error:
-        raise ProviderUnavailable("finAPI sent a damaged answer.", detail="expiresAt is no moment") from error
-    plain = [each.astimezone(UTC).replace(tzinfo=None) if each.tzinfo else each for each in moments]
-    return min(plain, default=None)
-
-
-def _needs_person(bank_connection: Json) -> bool:
-    return any(each.get("userActionRequired") is True for each in _objects(bank_connection, "interfaces"))
-
-
-def _was_not_refreshed(account: Json) -> bool:
-    return any(each.get("status") == "DOWNLOAD_FAILED" for each in _objects(account, "interfaces"))
