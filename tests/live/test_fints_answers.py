@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 import pytest
+from fints.client import FinTS3PinTanClient
 from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
@@ -25,6 +26,7 @@ from connectors.connector import (
 from connectors.sources.fints.bank_line import BankLine
 from connectors.sources.fints.connector import FinTs
 from connectors.sources.fints.dialog import AccessLocked, ApprovalNeeded, PinRefused, TanRefused
+from connectors.sources.fints.library import INSIDES
 from connectors.statements import read_records
 from tests.simulators.fints import PRODUCT, Bank, FinTsBank, example
 from tests.simulators.fints_bank.accounts import BANK_CODE, Booking
@@ -674,3 +676,7 @@ def test_an_account_that_wants_an_approval_for_each_page_has_none_of_long_ago_ra
     assert isinstance(asked, Done)
     current, savings = (account.iban for account in served.bank.accounts)
     assert {iban: len(found) for iban, found in asked.secrets["older"].items()} == {current: 0, savings: 1}
+
+
+def test_what_we_touch_of_the_library_is_there() -> None:
+    assert [name for name in INSIDES if not hasattr(FinTS3PinTanClient, name)] == []

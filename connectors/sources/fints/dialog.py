@@ -11,22 +11,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
-from fints.client import FinTS3PinTanClient, FinTSOperations, NeedRetryResponse, NeedTANResponse
-from fints.exceptions import (
-    FinTSClientPINError,
-    FinTSClientTemporaryAuthError,
-    FinTSUnsupportedOperation,
-)
+from fints.client import FinTSOperations, NeedRetryResponse, NeedTANResponse
+from fints.exceptions import FinTSClientPINError, FinTSClientTemporaryAuthError, FinTSUnsupportedOperation
 from fints.models import SEPAAccount
-from fints.segments.statement import HKKAZ5, HKKAZ6, HKKAZ7
 from msgspec import Struct
 
 from analytics.records import Discreet
 from connectors.connector import Json, Misconfigured, ProviderUnavailable, SourceError, UserActionRequired
 from connectors.sources.fints.bank_line import BankLine, PagesWithoutEnd
+from connectors.sources.fints.library import (
+    allowed_operations,
+    answer_next_order,
+    client_on,
+    dialog_to_end,
+    joined,
+    mt940_pieces,
+)
 
 UNKNOWN_PRODUCT = "9078"
 APPROVAL_NEEDED = "9075"
@@ -168,7 +170,7 @@ class OpenDialog(Struct, frozen=True, kw_only=True):
         return {"found": found, "left": left}, None
 
     def _read_account(self, account: Any, about: Any, since: Callable[[str], date], until: date) -> ReportedAccount:
-        may = _allowed_operations(about)  # some banks do not state which orders an account allows
+        may = allowed_operations(about)  # some banks do not state which orders an account allows
         balance, refusal = None, None
         booked: Sequence[bytes] = ()
         pending: Sequence[bytes] = ()
@@ -203,25 +205,8 @@ class OpenDialog(Struct, frozen=True, kw_only=True):
         if self.client.bpd.find_segment_first("HICAZS"):
             booked, pending = self._checked_order(self.client.get_transactions_xml(account, since, until))
             return list(filter(None, booked)), list(filter(None, pending))
-        parts = self._checked_order(self._mt940(account, since, until))
-        return _join(each.statement_booked for each in parts), _join(each.statement_pending for each in parts)
-
-    def _mt940(self, account: Any, since: date | None, until: date) -> Any:
-        """The pieces of MT940 as the bank sent them; the library's own function only returns its parsed form."""
-        with self.client._get_dialog() as dialog:
-            order = self.client._find_highest_supported_command(HKKAZ5, HKKAZ6, HKKAZ7)
-            return self.client._fetch_with_touchdowns(
-                dialog,
-                lambda page: order(
-                    account=order._fields["account"].type.from_sepa_account(account),
-                    all_accounts=False,
-                    date_start=since,
-                    date_end=until,
-                    touchdown_point=page,
-                ),
-                list,
-                "HIKAZ",
-            )
+        parts = self._checked_order(mt940_pieces(self.client, account, since, until))
+        return joined(each.statement_booked for each in parts), joined(each.statement_pending for each in parts)
 
     def _checked_order(self, result: Any) -> Any:
         """The result of an order. Raises ApprovalNeeded and _OrderRefused; the library returns an empty result for an
@@ -275,7 +260,7 @@ def resume_dialog(
             resuming.__enter__()
         try:
             if of_order:
-                client._send_with_possible_retry = partial(_result_of_approved, client, challenge, tan)
+                answer_next_order(client, challenge, tan)
                 yield OpenDialog(client=client, line=line)
                 return
             with _translate_errors(line):
@@ -290,22 +275,6 @@ def resume_dialog(
             _close(client, line)
 
 
-def _result_of_approved(client: Any, challenge: Any, tan: str, dialog: Any, order: Any, resume: Any) -> Any:
-    """The result of the order that waited for this approval; where the bank does not accept the approval, the order is
-    sent again."""
-    del client._send_with_possible_retry
-    outcome = client.send_tan(challenge, tan)
-    is_refused = client.connection.refusal is not None
-    return client._send_with_possible_retry(dialog, order, resume) if is_refused else outcome
-
-
-def _allowed_operations(about: Any) -> set[Any]:
-    """The operations of the library that the bank allows for an account by what it says of it (HIUPD), as
-    `get_information` has them, which takes a tenth of a second for each account."""
-    orders = {each.transaction for each in about.allowed_transactions} if about else set()
-    return {operation for operation in FinTSOperations if orders.intersection(operation.value)}
-
-
 class _OrderRefused(Exception):
     """The bank refused an order."""
 
@@ -316,17 +285,8 @@ class _OrderRefused(Exception):
 
 def _client(access: Access, line: BankLine, state: str | None = None) -> Any:
     kept = state or access.state
-    client = FinTS3PinTanClient(
-        access.bank_code,
-        access.login,
-        access.pin,
-        access.url,
-        product_id=access.product,
-        from_data=_bytes(kept) if kept else None,
-    )
-    client.connection.session.close()
-    client.connection = line
-    return client
+    credentials = access.bank_code, access.login, access.pin, access.url
+    return client_on(line, *credentials, product=access.product, state=_bytes(kept) if kept else None)
 
 
 def _prepare(client: Any, access: Access) -> Choice | None:
@@ -382,8 +342,8 @@ def _check_begun(line: BankLine) -> None:
 
 def _close(client: Any, line: BankLine) -> None:
     """End the dialog at the bank, unless it was saved for later. A failure to end it is logged and does not matter."""
-    dialog = client._standing_dialog
-    if dialog is not None and not dialog.paused and dialog.open:
+    dialog = dialog_to_end(client)
+    if dialog is not None:
         try:
             with _translate_errors(line):
                 dialog.end()
@@ -428,12 +388,6 @@ def _number(account: Any) -> str:
 def _key(account: Any) -> str:
     """The account's IBAN, else bank code and number, as in `ReportedAccount.key`."""
     return account.iban or _number(account)
-
-
-def _join(pieces: Iterator[bytes | None]) -> Sequence[bytes]:
-    """The pieces of MT940 as one document, because banks cut it anywhere; an empty list where there are none."""
-    whole = b"".join(filter(None, pieces))
-    return [whole] if whole else []
 
 
 def _text(data: bytes) -> str:
