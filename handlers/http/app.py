@@ -8,13 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from connexion import ConnexionMiddleware
-from connexion.http_facts import METHODS
-from connexion.middleware.lifespan import LifespanMiddleware
-from connexion.middleware.main import API as DescribedApi
-from connexion.middleware.response_validation import ResponseValidationMiddleware
-from connexion.operations import AbstractOperation
-from connexion.resolver import Resolver
 from msgspec import Struct, field
 from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,6 +17,15 @@ from handlers.http.addresses import Addresses, Network
 from handlers.http.descriptions import specification
 from handlers.http.documentation import documentation
 from handlers.http.errors import Unavailable
+from handlers.http.framework import (
+    METHODS,
+    AbstractOperation,
+    ConnexionApi,
+    ConnexionMiddleware,
+    LifespanMiddleware,
+    Resolver,
+    ResponseValidationMiddleware,
+)
 from handlers.http.hosts import Hosts
 from handlers.http.outermost import IsFailure, Outermost, UnknownPage
 from handlers.http.request import Operation
@@ -119,9 +121,9 @@ def create_app(
     )
 
 
-def _described(api: Api, steps: Sequence[Any], *, validate_responses: bool) -> DescribedApi:
+def _described(api: Api, steps: Sequence[Any], *, validate_responses: bool) -> ConnexionApi:
     """What Connexion's `add_api` makes, which would copy and resolve the description for each application anew."""
-    return DescribedApi(
+    return ConnexionApi(
         specification(api.description),
         base_path=api.base_path,
         resolver=Resolver(api.operations.__getitem__),

@@ -4,7 +4,8 @@ from functools import lru_cache
 from typing import Any
 
 import orjson
-from connexion.spec import OpenAPISpecification
+
+from handlers.http.framework import OpenAPISpecification
 
 # The tests check descriptions against OpenAPI's schema; at each start that took a sixth of the time (decision 133)
 OpenAPISpecification.openapi_schema = {}

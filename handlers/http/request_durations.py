@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Collection
 from functools import cache
 
-from connexion.middleware.abstract import ROUTING_CONTEXT
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.principal import Principal
 from handlers.http import call, request_id
+from handlers.http.framework import ROUTING_CONTEXT
 
 SLOW_SECONDS = 1.0
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds

@@ -5,16 +5,20 @@ from re import Pattern
 from types import MappingProxyType
 from typing import Any
 
-from connexion.http_facts import METHODS
-from connexion.middleware.abstract import ROUTING_CONTEXT, RoutedAPI, RoutedMiddleware
-from connexion.middleware.routing import RoutingMiddleware
-from connexion.operations import AbstractOperation
-from connexion.spec import Specification
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Mount, Route, Router, compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http.errors import MethodNotAllowed
+from handlers.http.framework import (
+    METHODS,
+    ROUTING_CONTEXT,
+    AbstractOperation,
+    RoutedAPI,
+    RoutedMiddleware,
+    RoutingMiddleware,
+    Specification,
+)
 
 OperationPath = dict[str, str]
 """What Connexion's router puts into the scope for an operation: its API's base path and its id."""

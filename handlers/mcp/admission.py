@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from connexion.operations import AbstractOperation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.policy import origin_of
 from auth.scopes import SCOPES
 from handlers.http import call
 from handlers.http.errors import Forbidden, Unauthorized
+from handlers.http.framework import AbstractOperation
 from handlers.http.routing import Make
 from handlers.http.steps.guard import (
     Authenticate,

@@ -5,8 +5,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from connexion.http_facts import METHODS
-
+from handlers.http.framework import METHODS
 from handlers.names import Json
 
 _NO_JSON_SCHEMA = frozenset({"example", "nullable", "discriminator", "xml", "externalDocs", "deprecated"})

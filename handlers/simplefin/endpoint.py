@@ -12,7 +12,6 @@ from importlib import resources
 from itertools import chain
 
 from anyio import CapacityLimiter, to_thread
-from connexion.operations import AbstractOperation
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -23,6 +22,7 @@ from handlers.cache.user_data import Need
 from handlers.http import call
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
+from handlers.http.framework import AbstractOperation
 from handlers.http.request import Answer, Request
 from handlers.http.sockets.peers import note_sign_in
 from handlers.http.steps.rate_limit import Limiter, Rate

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from connexion.json_schema import Draft4RequestValidator
 from jsonschema import ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
+from handlers.http.framework import Draft4RequestValidator
 from handlers.http.steps.parameters import form_fields
 from handlers.http.steps.request_headers import check_length, header
 

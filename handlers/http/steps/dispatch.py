@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from anyio import to_thread
-from connexion.operations import AbstractOperation
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
+from handlers.http.framework import AbstractOperation
 from handlers.http.request import EVENT_STREAM, Answer, Operation, Request
 from handlers.http.sockets.peers import note_listening
 from handlers.http.steps.turns import Turns

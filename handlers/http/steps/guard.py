@@ -7,7 +7,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from connexion.operations import AbstractOperation
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -15,6 +14,7 @@ from auth.errors import InvalidToken
 from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import Forbidden, Unauthorized
+from handlers.http.framework import AbstractOperation
 from handlers.http.routing import Make
 from handlers.http.sockets.peers import note_sign_in
 

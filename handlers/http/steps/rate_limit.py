@@ -5,7 +5,6 @@ import logging
 import math
 import time
 
-from connexion.operations import AbstractOperation
 from limits import RateLimitItemPerSecond
 from limits.aio.storage import Storage
 from limits.aio.strategies import MovingWindowRateLimiter
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
 from handlers.http.errors import TooManyRequests
+from handlers.http.framework import AbstractOperation
 from handlers.http.routing import Make
 from handlers.http.steps.sliding_windows import Clock, WindowMemory
 

@@ -4,10 +4,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from connexion.operations import AbstractOperation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
+from handlers.http.framework import AbstractOperation
 from handlers.http.steps.bodies import Body
 from handlers.http.steps.parameters import Parameters
 from handlers.http.steps.uploads import FILE, Upload
