@@ -3,11 +3,12 @@
 import asyncio
 import os
 import resource
+import shutil
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -16,8 +17,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from handlers.services import Services
-from storage import connections, jobs
+from handlers.services import BACKUPS_FOLDER, Services
+from storage import connections, jobs, soundness
 from storage.database import StoreError
 from storage.migrations import runner
 
@@ -154,6 +155,8 @@ class _StoreFigures(Collector):
         up.add_metric([], 1)
         yield up
         yield GaugeMetricFamily("bankdata_store_bytes", "Size of the store's files.", size)
+        for name, about, value in self._kept_safe():
+            yield GaugeMetricFamily(name, about, value)
         yield GaugeMetricFamily("bankdata_schema_version", "The newest migration that the store has.", version)
         yield GaugeMetricFamily(
             "bankdata_program_schema_version",
@@ -174,6 +177,22 @@ class _StoreFigures(Collector):
         yield GaugeMetricFamily(
             "bankdata_sync_overdue_seconds", "How long the connection waits that has been due for longest.", late
         )
+
+    def _kept_safe(self) -> Iterator[tuple[str, str, float]]:
+        """Figures of disk, archive and backups, as far as they are known here."""
+        database, path = self._services.everybody, self._services.store.path
+        folder = self._services.settings.data_dir
+        if path is not None:
+            yield "bankdata_disk_free_bytes", "Free room on the disk of the store.", shutil.disk_usage(path.parent).free
+        if (archive := soundness.archive(database)) is not None:
+            yield "bankdata_archive_failing", "Whether PostgreSQL fails to archive its WAL: 1 or 0.", archive.is_failing
+            yield "bankdata_wal_kept_bytes", "WAL that nobody has fetched yet.", archive.kept_bytes
+        if (made := soundness.backed_up_at(database, folder / BACKUPS_FOLDER)) is not None:
+            yield (
+                "bankdata_backup_timestamp_seconds",
+                "When the newest backup was made.",
+                made.replace(tzinfo=UTC).timestamp(),
+            )
 
 
 def _resident_bytes() -> int:

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from storage.database import Session, put_row
-from storage.row_owners import OF_ALL, OF_USERS
 
 
 def recall(session: Session, name: str) -> str | None:
@@ -34,22 +33,6 @@ def restored_until(session: Session) -> datetime | None:
     moment = session.rows("SELECT pg_last_xact_replay_timestamp() AT TIME ZONE 'UTC' AS moment")[0]["moment"]
     assert moment is None or isinstance(moment, datetime)
     return moment
-
-
-def missing_tables(session: Session) -> list[str]:
-    """The names of tables that the store must have and has not."""
-    rows = session.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()")
-    return sorted({*OF_ALL, *OF_USERS} - {row["table_name"] for row in rows})
-
-
-def is_archiving_failing(session: Session) -> bool:
-    """Whether the last try of a PostgreSQL server to archive its WAL has failed; False for a store of another kind."""
-    return session.is_shared and bool(
-        session.rows(
-            "SELECT failed_count FROM pg_stat_archiver WHERE last_failed_time IS NOT NULL"
-            " AND (last_archived_time IS NULL OR last_failed_time > last_archived_time)"
-        )
-    )
 
 
 def clock(session: Session) -> datetime | None:

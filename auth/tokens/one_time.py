@@ -7,7 +7,7 @@ from typing import TypeVar
 from auth.errors import InvalidGrant
 from auth.security_events import Events
 from auth.tokens.grants import Grants
-from storage.database import Conflict, Database, Session
+from storage.database import Conflict, Database, Session, StoreUnavailable
 
 LOCKS = 64
 
@@ -37,8 +37,9 @@ class OneTime:
 
     def exchange(self, secret_hash: str, work: Callable[[Session], T], *, kind: str, client_id: str) -> T:
         """The result of `work`, which uses the secret inside one transaction. Raises InvalidGrant, which is logged, for
-        everybody but the first; where `work` raises Reused, the grant ends too. `kind` is the name of the secret in the
-        log and in the reason for the end: code or refresh token."""
+        everybody but the first; where `work` raises Reused, the grant ends too; StoreUnavailable where others keep
+        changing what it needs. `kind` is the name of the secret in the log and in the reason for the end: code or
+        refresh token."""
         with self._locks[int(secret_hash[:8], 16) % LOCKS]:
             try:
                 return self._database.atomically(work)
@@ -49,9 +50,9 @@ class OneTime:
                 self._events.info(f"{kind} refused", client=client_id, reason=error.reason.replace(" ", "-"))
                 raise
             except Conflict:
-                # Another process is redeeming the same secret this moment: it wins, this caller loses
-                self._events.info(f"{kind} refused", client=client_id, reason="lost-a-race")
-                raise InvalidGrant() from None
+                # Who was faster may have redeemed the secret or changed something else: nothing is known to be spent
+                self._events.info(f"{kind} put off", client=client_id, reason="lost-a-race")
+                raise StoreUnavailable(StoreUnavailable.__doc__) from None
             self._events.alarm(f"{kind} used twice", client=client_id, grant=grant_id)
             self._grants.revoke(grant_id, because=f"ended: {kind} used twice")
             raise InvalidGrant()

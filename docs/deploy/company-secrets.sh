@@ -11,6 +11,7 @@ app="$(openssl rand -hex 24)"
 printf %s "$owner" >database_password
 printf %s "$app" >database_app_password
 printf %s "postgresql://bankdata:$owner@pgbouncer:6432/bankdata" >database_url
+printf %s "postgresql://bankdata:$owner@pgbouncer:6432/rehearsal" >rehearsal_url
 printf %s "postgresql://bankdata_app:$app@pgbouncer:6432/bankdata" >database_app_url
 printf '"bankdata" "%s"\n"bankdata_app" "%s"\n' "$owner" "$app" >pgbouncer_users
 openssl rand -base64 32 >keys_secret

@@ -47,6 +47,9 @@ EMBEDDED = Costs(user_bytes=220_000, connection_bytes=13_000, booking_bytes=500,
 POSTGRESQL = Costs(
     user_bytes=910_000, connection_bytes=7_000, booking_bytes=1_900, request_ms=(0.18, 0.03), sync_ms=(36, 32)
 )
+NIGHTS_KEPT = 7  # backups, by the timers of docs/deploy
+IDLE_WAL_BYTES = 1440 * 20_000  # a day: a segment each minute, as archive_command of docs/company.md packs it
+SYNC_WAL_BYTES = 5_000  # of a planned sync without news
 LINK_MB = 18  # of a connection to PostgreSQL, of its own, after a large import
 
 
@@ -72,6 +75,9 @@ def capacity(settings: Settings, report: Report, *, users: int, bookings: int, c
         f" connections {links}"
     )
     report.line(f"  service  processes {processes}, memory {_memory(settings, processes)}, cores {service:.1f}")
+    wal = IDLE_WAL_BYTES + syncs * 86_400 * SYNC_WAL_BYTES
+    for name, night in (("embedded", EMBEDDED.disk(users, bookings, connections)), ("PostgreSQL", disk + wal)):
+        report.line(f"  backup   {name}: {_size(night)} a night, {_size(NIGHTS_KEPT * night)} for {NIGHTS_KEPT} nights")
     report.line(
         f"Citus      the same in sum, shared out by user; {links} connections to the coordinator and to each worker"
     )

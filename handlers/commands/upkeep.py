@@ -11,9 +11,12 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
-from storage import accounts, backup, compaction, store_facts, users
+from storage import accounts, backup, compaction, soundness, store_facts, users
 from storage.bank_access.connection_keys import how_to_bring
 from storage.migrations import later_indexes, runner
+
+BACKUP_AGE_MAX = timedelta(days=8)
+WAL_KEPT_MAX = 5 * 2**30  # bytes
 
 
 def check(services: Services, report: Report, *, has_accounts: bool = False) -> None:
@@ -35,10 +38,9 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         faults.append(f"{services.missing_key} {how.capitalize()}; the connections then go on by themselves.")
     if (off := services.clock_watch.wrong()) is not None:
         faults.append(off)
-    if gone := store_facts.missing_tables(services.everybody):
+    if gone := soundness.missing(services.everybody):
         faults.append(f"The store lacks {', '.join(gone)}, which a migration has made: restore a backup.")
-    if store_facts.is_archiving_failing(services.everybody):
-        faults.append("PostgreSQL fails to archive its WAL: its log says why, and it keeps all of it until that works.")
+    faults += _kept_safe(services, report)
     found = len(users.everyone(services.everybody))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
     report.line(f"store      schema version {runner.current_version(services.everybody)}, {settings.store_name}")
@@ -55,6 +57,25 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         report.line(f"WRONG      {fault}")
     if faults:
         raise CommandError(f"{quantity(len(faults), 'problem')} found.")
+
+
+def _kept_safe(services: Services, report: Report) -> list[str]:
+    """Report the newest backup and, of PostgreSQL, its size and the WAL that it keeps; returns what is wrong there."""
+    faults, database = [], services.everybody
+    if (archive := soundness.archive(database)) is not None:
+        stored, kept = (f"{size / 2**20:,.0f} MB" for size in (services.store.bytes, archive.kept_bytes))
+        report.line(f"database   {stored}, and {kept} of WAL that nobody has fetched yet")
+        if archive.is_failing:
+            faults.append(
+                "PostgreSQL fails to archive its WAL: its log says why, and it keeps all of it until that works."
+            )
+        elif archive.kept_bytes > WAL_KEPT_MAX:
+            faults.append(f"PostgreSQL keeps {kept} of WAL: archive_command or a replication slot is behind.")
+    made = soundness.backed_up_at(database, services.settings.data_dir / BACKUPS_FOLDER)
+    report.line(f"backup     {f'{made:%Y-%m-%d %H:%M} UTC' if made is not None else 'none is known'}")
+    if made is not None and services.clock.now() - made > BACKUP_AGE_MAX:
+        faults.append(f"The newest backup is of {made:%Y-%m-%d}: see why the nightly one fails.")
+    return faults
 
 
 def contradictions(services: Services, report: Report) -> list[str]:

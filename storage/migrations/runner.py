@@ -16,6 +16,9 @@ COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
 NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # what a program must know; by default this migration
 INDEX = re.compile(r"CREATE INDEX (\w+) ON ")
+KEYED = re.compile(r"(?:CREATE|ALTER) TABLE (\w+)\b.*?\bPRIMARY KEY", re.DOTALL)
+KEYLESS = re.compile(r"(?:DROP TABLE|ALTER TABLE) (\w+)(?: DROP CONSTRAINT \w+_pkey)?$")
+RENAMED = re.compile(r"ALTER TABLE (\w+) RENAME TO (\w+)$")
 INDEX_GONE = re.compile(r"(?:DROP INDEX|ALTER TABLE \w+ DROP CONSTRAINT) (\w+)$")  # alone: else it changes a key
 NAMES_TAKEN = 15  # the number of the migration that needs Python to fill its table
 SCHEMA_VERSION = (
@@ -82,6 +85,19 @@ def indexes() -> tuple[dict[str, str], dict[str, str]]:
             made.pop(old[1], None)
             gone[old[1]] = statement
     return made, gone
+
+
+def keyed_tables(*, is_shared: bool) -> set[str]:
+    """The tables that have a primary key after all migrations, in PostgreSQL (`is_shared`) or DuckDB."""
+    keyed = {"schema_version"}
+    for statement in (each for migration in migrations() for each in _statements(migration.sql, is_shared=is_shared)):
+        if made := KEYED.match(statement):
+            keyed.add(made[1])
+        elif gone := KEYLESS.match(statement):
+            keyed.discard(gone[1])
+        elif (renamed := RENAMED.match(statement)) and renamed[1] in keyed:
+            keyed = keyed - {renamed[1]} | {renamed[2]}
+    return keyed
 
 
 def version_needed_after(version: int) -> int:

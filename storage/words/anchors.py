@@ -109,6 +109,15 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
     return [*retold, *(row["id"] for _, row in moves)]
 
 
+def waiting(session: Session, user_id: str) -> int:
+    """The number of annotations whose booking is not there: not yet, or not any more."""
+    sql = (
+        "SELECT count(*) AS n FROM annotations AS a WHERE a.user_id = $1 AND NOT EXISTS"
+        " (SELECT 1 FROM transactions AS t WHERE t.user_id = $1 AND t.id = a.transaction_id)"
+    )
+    return int(session.rows(sql, user_id)[0]["n"])
+
+
 def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
     """The booking ids of all annotations of bookings of this account, or of accounts merged into it, also of bookings
     that are gone."""

@@ -310,6 +310,10 @@ def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user
     assert (told["detailedCategory"], told["note"]) == ("BAKERY", "bread")
     assert [tag["name"] for tag in told["tags"]] == ["a", "b"]
     (tmp_path / "words.jsonl").write_text(line)
+    assert run("words", "import", tmp_path / "words.jsonl", "--user", new_user()).lines == [
+        "Imported 1 entry.",
+        "1 annotation waits for bookings to come.",
+    ]
     assert run("annotate", row["id"], "--note", "", "--no-tags", "--user", name).code == 0
     assert run("correct", row["id"], "HEALTH", "--one", "--user", name).code == 0
     assert run("words", "import", tmp_path / "words.jsonl", "--user", name).lines == ["Imported 0 entries."]

@@ -217,6 +217,9 @@ def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, 
         page = proxied.get(urljoin(str(page.url), page.links["next"]["url"]))
     assert seen == total > 100
 
+    long = proxied.get(f"api/v1/transactions?page=2&perPage=1&unknown={'x' * 6_000}")
+    assert (long.status_code, proxied.get(urljoin(str(long.url), long.links["next"]["url"])).status_code) == (200, 200)
+
     subscriptions = proxied.get("api/v1/subscriptions")
     details = proxied.get(urljoin(str(subscriptions.url), subscriptions.links["alternate"]["url"]))
     assert len(details.json()["subscriptions"]) == len(subscriptions.json()["subscriptions"]) > 0

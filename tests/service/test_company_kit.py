@@ -46,12 +46,16 @@ def test_each_file_volume_secret_and_setting_of_the_composition_is_there(secrets
             assert (DEPLOY / source).is_file() if source.startswith(".") else source in whole["volumes"]
         assert set(service.get("secrets", [])) <= whole["secrets"].keys()
         assert set(service.get("depends_on", {})) <= services().keys()
-    for name in ("bankdata", "drill"):
+    for name in ("bankdata", "drill", "rehearsal"):
         given = {key: str(value) for key, value in services()[name]["environment"].items()}
         assert set(re.findall(r"/run/secrets/(\w+)", str(given))) == set(services()[name]["secrets"])
         here = {key: value.replace("/run/secrets", str(secrets)) for key, value in given.items()}
         settings = load({**here, "BANKDATA_PUBLIC_URL": "https://bank.example"})
-        assert settings.database_url.endswith("@pgbouncer:6432/bankdata")
+        database = "rehearsal" if name == "rehearsal" else "bankdata"
+        assert settings.database_url.endswith(f"@pgbouncer:6432/{database}")
+        assert f"\n{database} = host=db" in (DEPLOY / "pgbouncer.ini").read_text("utf-8")
+        assert bool(settings.database_app_url) is (name != "rehearsal")  # which a fresh copy has no rights for
+        assert any(IPv4Address("10.89.78.9") in each for each in settings.metrics_for if each.version == 4)
 
 
 def test_no_service_takes_the_address_that_another_one_has_to_have() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from multiprocessing import Pipe
 from pathlib import Path
 from subprocess import run
@@ -27,12 +27,13 @@ from connectors.reference.exchange_rates import bundled_rates
 from handlers.clock import Clock
 from handlers.commands import access, upkeep
 from handlers.commands.control_socket import CommandError
+from handlers.metrics import _StoreFigures
 from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.statement_files import ENDED
 from handlers.workers import FROZEN_AFTER, Watch, _end_with_parent, _serve
-from storage import connections, store_facts, users
+from storage import connections, soundness, store_facts, users
 from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
 from storage.keys.places import KeysUnusable
@@ -398,18 +399,36 @@ def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
 
 
 @pytest.mark.requirement("workers.clocks")
-def test_check_names_a_table_that_was_dropped_and_an_archive_that_fails(
+def test_check_names_tables_and_keys_that_are_gone_an_archive_that_fails_and_an_old_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
-        assert not store_facts.is_archiving_failing(services.everybody)
-        services.everybody.execute("DROP TABLE corrections")
-        monkeypatch.setattr(store_facts, "is_archiving_failing", lambda _session: True)
-        said = Said()
-        with pytest.raises(CommandError, match="2 problems found"):
+        database, said = services.everybody, Said()
+        upkeep.check(services, said)
+        assert "backup     none is known" in said.lines
+        archive = soundness.archive(database)
+        assert archive is not None
+        assert not archive.is_failing
+        database.execute("DROP TABLE corrections")
+        database.execute("ALTER TABLE accounts DROP CONSTRAINT accounts_pkey")
+        store_facts.remember(database, soundness.BACKED_UP, "2026-01-02T03:04:05Z")
+        monkeypatch.setattr(soundness, "archive", lambda _session: soundness.Archive(True, 0))
+        with pytest.raises(CommandError, match="3 problems found"):
             upkeep.check(services, said)
-    assert "The store lacks corrections," in said.lines[-2]
-    assert "fails to archive its WAL" in said.lines[-1]
+        told = {name: value for name, _, value in _StoreFigures(services)._kept_safe()}
+        monkeypatch.setattr(soundness, "archive", lambda _session: soundness.Archive(False, 6 * 2**30))
+        with pytest.raises(CommandError, match="3 problems found"):
+            upkeep.check(services, said)
+    lacks, is_behind, is_old = said.lines[-3:]
+    assert "The store lacks corrections, the primary key of accounts, which" in lacks
+    assert any("fails to archive its WAL" in line for line in said.lines)
+    assert "keeps 6,144 MB of WAL: archive_command or a replication slot is behind." in is_behind
+    assert "The newest backup is of 2026-01-02" in is_old
+    assert told == {
+        "bankdata_archive_failing": True,
+        "bankdata_wal_kept_bytes": 0,
+        "bankdata_backup_timestamp_seconds": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp(),
+    }
 
 
 @pytest.mark.requirement("workers.watched")

@@ -5,19 +5,45 @@ import fcntl
 import os
 import shutil
 import threading
-from datetime import datetime
+from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from analytics.records import StatementRecord
+from handlers.commands import upkeep
+from handlers.commands.control_socket import CommandError
+from handlers.metrics import Figures
+from handlers.services import open_services
+from handlers.settings import load
 from storage import backup
 from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner
 from tests.engines import whole
+from tests.service.conftest import Said
 from tests.storage.conftest import Bank, bookings, dump, make_bank
 
 pytestmark = pytest.mark.engine("duckdb")
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_of_nine_days_ago_is_told_by_check_and_to_monitors(tmp_path: Path) -> None:
+    said = Said()
+    with closing(open_services(load({}, data_dir=tmp_path / "data"))) as services:
+        assert "bankdata_backup_timestamp_seconds" not in Figures(services).text().decode()
+        upkeep.back_up(services, said)
+        upkeep.check(services, said)
+        made = services.clock.now()
+        services.clock.offset += timedelta(days=9)
+        with pytest.raises(CommandError, match="1 problem found"):
+            upkeep.check(services, said)
+        told = Figures(services).text().decode()
+    assert f"WRONG      The newest backup is of {made:%Y-%m-%d}: see why the nightly one fails." in said.lines
+    assert f"backup     {made:%Y-%m-%d %H:%M} UTC" in said.lines
+    assert "bankdata_backup_timestamp_seconds" in told
+    assert "bankdata_disk_free_bytes" in told
+    assert "bankdata_archive_failing" not in told  # of a store in a file
 
 
 @pytest.mark.requirement("backup")

@@ -8,6 +8,7 @@ from shutil import copy
 
 import pytest
 
+from storage import soundness
 from storage.database import Row
 from storage.engines.duckdb_file import DuckDBFile
 from storage.engines.duckdb_session import Cursor
@@ -25,6 +26,13 @@ ADDS = re.compile(
     r"|DELETE FROM detections$",  # what is not there is found anew
     re.DOTALL,
 )
+
+
+@pytest.mark.requirement("store.newer")
+def test_the_keys_that_migrations_are_read_to_make_are_those_of_a_store(database: OpenStore) -> None:
+    there = {row["table_name"] for row in database.rows(soundness.KEYS)}
+    assert runner.keyed_tables(is_shared=database.is_shared) == there
+    assert soundness.missing(database) == []
 
 
 @pytest.mark.requirement("store.newer")

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.counts import quantity
 from handlers.services import Services
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
-from storage.words import portable
+from storage.words import anchors, portable
 
 
 def export_words(services: Services, report: Report, *, user: User) -> None:
@@ -27,10 +28,12 @@ def import_words(services: Services, report: Report, *, user: User, path: str) -
     except UnicodeDecodeError as error:
         raise CommandError(f"{path}: not a text in UTF-8.") from error
 
-    def work(session: Transaction) -> int:
+    def work(session: Transaction) -> tuple[int, int]:
         count = portable.read(session, user.id, text, now=now)
         derivation.apply_rules(session, user.id, now=now)
-        return count
+        return count, anchors.waiting(session, user.id)
 
-    count = services.change(user.id, work)
+    count, waiting = services.change(user.id, work)
     report.line(f"Imported {count} {'entry' if count == 1 else 'entries'}.")
+    if waiting:
+        report.line(f"{quantity(waiting, 'annotation')} {'waits' if waiting == 1 else 'wait'} for bookings to come.")

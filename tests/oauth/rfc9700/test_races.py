@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from auth.errors import InvalidGrant
+from storage.database import Conflict, StoreUnavailable
 
 THREADS = 12
 ROUNDS = 5
@@ -23,7 +24,7 @@ def at_once(work: Callable[[], Any]) -> list[Any]:
         gate.wait()
         try:
             return work()
-        except InvalidGrant as error:
+        except (InvalidGrant, StoreUnavailable) as error:
             return error
 
     with ThreadPoolExecutor(THREADS) as pool:
@@ -31,7 +32,7 @@ def at_once(work: Callable[[], Any]) -> list[Any]:
 
 
 def winners(results: list[Any]) -> list[Any]:
-    return [result for result in results if not isinstance(result, InvalidGrant)]
+    return [result for result in results if not isinstance(result, Exception)]
 
 
 @pytest.mark.requirement("oauth.races")
@@ -83,6 +84,22 @@ def test_in_the_grace_all_twelve_get_the_same_successor(fresh: Any, without_lock
     assert len(winners(results)) == THREADS
     assert len({result.refresh_token for result in results}) == 1
     assert world.api(results[0].access_token).status_code == 200
+
+
+@pytest.mark.requirement("oauth.races")
+def test_a_race_that_outlasts_all_tries_is_a_failure_for_a_moment_and_spends_nothing(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loses(_session: object) -> None:
+        raise Conflict
+
+    tokens = fresh.tokens()
+    again = {"client_id": tokens["client_id"], "scope": None}
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.database.CONFLICT_PAUSES", ())
+        with pytest.raises(StoreUnavailable):
+            fresh.server.refresh_tokens._one_time.exchange("0" * 64, loses, kind="refresh token", client_id="c")
+    assert fresh.server.refresh_tokens.refresh(tokens["refresh_token"], **again).access_token
 
 
 @pytest.mark.requirement("oauth.races")
