@@ -36,6 +36,7 @@ MONTHLY_SUMS = (
     "This connection shows figures only: totals are those of whole months, by category, type, account, month or year"
 )
 """The consent page promises monthly sums only to a person who keeps bookings from an app."""
+TOO_FEW = "This connection shows figures only: fewer than three bookings are no total"
 BOOKED = ("status", "booked")
 SHOWS_NO_BOOKING = {"account_ids", "category", "date_from", "date_to", "direction", "categories", "types", "counted"}
 LEAST_OF_FIGURES = 3  # rows of a group there: of two, whoever knows one knows the other
@@ -121,6 +122,8 @@ def sum_transactions(
         )
         for place, rows in enumerate(parts)
     )
+    if caller.figures_only and any(0 < part.whole.count < LEAST_OF_FIGURES for part in (now, *before)):
+        raise Forbidden(TOO_FEW)
     shape = partial(json_shapes.sums, currency=currency, with_days=not caller.figures_only)
     body = {"currency": currency, **shape(now.whole), "leftOut": now.left_out}
     if keys:
