@@ -224,7 +224,8 @@ def test_filters_hold_together(client: httpx.Client, rows: list[Json]) -> None:
 def test_a_long_query_is_repeated_for_the_neighbouring_pages_alone(client: httpx.Client) -> None:
     long = "x" * 1_500
     answer = client.get("/transactions", params={"perPage": 1, "page": 2, "unknown": long})
-    assert (answer.status_code, answer.links.keys()) == (200, {"prev", "next"})
+    assert answer.status_code == 200, answer.text
+    assert answer.links.keys() == {"prev", "next"}
     assert len(answer.headers["link"]) < 4_000
     assert (
         client.get(f"{client.base_url.copy_with(path='')}{answer.links['next']['url'].lstrip('/')}").status_code == 200
