@@ -18,9 +18,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from handlers.services import BACKUPS_FOLDER, Services
-from storage import connections, jobs, soundness
+from storage import connections, jobs
 from storage.database import StoreError
-from storage.migrations import runner
+from storage.migrations import runner, soundness
 
 # Read by the library: the folder in which the processes of one server keep their figures
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -11,9 +11,9 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
-from storage import accounts, backup, compaction, soundness, store_facts, users
+from storage import accounts, backup, compaction, store_facts, users
 from storage.bank_access.connection_keys import how_to_bring
-from storage.migrations import later_indexes, runner
+from storage.migrations import later_indexes, runner, soundness
 
 BACKUP_AGE_MAX = timedelta(days=8)
 WAL_KEPT_MAX = 5 * 2**30  # bytes

@@ -223,14 +223,15 @@ def test_filters_hold_together(client: httpx.Client, rows: list[Json]) -> None:
 @pytest.mark.requirement("decision 8")
 def test_a_long_query_is_repeated_for_the_neighbouring_pages_alone(client: httpx.Client) -> None:
     long = "x" * 1_500
-    answer = client.get("/transactions", params={"perPage": 1, "page": 2, "unknown": long})
+    asked = {"accountIds": ",".join(account_ids(client)), "perPage": 1, "unknown": long}
+    answer = client.get("/transactions", params={**asked, "page": 2})
     assert answer.status_code == 200, answer.text
     assert answer.links.keys() == {"prev", "next"}
     assert len(answer.headers["link"]) < 4_000
     assert (
         client.get(f"{client.base_url.copy_with(path='')}{answer.links['next']['url'].lstrip('/')}").status_code == 200
     )
-    beyond = client.get("/transactions", params={"search": "finds nothing", "unknown": long})
+    beyond = client.get("/transactions", params={**asked, "search": "finds nothing"})
     assert beyond.links.keys() == {"first"}
 
 

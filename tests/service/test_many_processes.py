@@ -33,10 +33,11 @@ from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.statement_files import ENDED
 from handlers.workers import FROZEN_AFTER, Watch, _end_with_parent, _serve
-from storage import connections, soundness, store_facts, users
+from storage import connections, store_facts, users
 from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
 from storage.keys.places import KeysUnusable
+from storage.migrations import soundness
 from tests.conftest import NOW
 from tests.engines import ENGINE, KEYS_SECRET, STORE, whole
 from tests.service.conftest import BANKDATA, Said, Served, environment, running

@@ -8,11 +8,10 @@ from shutil import copy
 
 import pytest
 
-from storage import soundness
 from storage.database import Row
 from storage.engines.duckdb_file import DuckDBFile
 from storage.engines.duckdb_session import Cursor
-from storage.migrations import runner
+from storage.migrations import runner, soundness
 from storage.migrations.runner import StoreNewer
 from tests.engines import OpenStore
 from tests.storage.conftest import dump
