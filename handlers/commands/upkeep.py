@@ -40,7 +40,6 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         faults.append(off)
     if gone := soundness.missing(services.everybody):
         faults.append(f"The store lacks {', '.join(gone)}, which a migration has made: restore a backup.")
-    faults += _kept_safe(services, report)
     found = len(users.everyone(services.everybody))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
     report.line(f"store      schema version {runner.current_version(services.everybody)}, {settings.store_name}")
@@ -49,6 +48,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         report.line(f"indexes    {', '.join(missing)} not there yet: a server builds them, or `bankdata build-indexes`")
     report.line(f"keys       signing key {services.authorization.keys.signing_key().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
+    faults += _kept_safe(services, report)
     if has_accounts:
         faults += contradictions(services, report)
     if settings.is_in_clear:
