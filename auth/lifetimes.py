@@ -20,6 +20,7 @@ WAITING_REQUEST = timedelta(minutes=15)  # of an app or for a page, until somebo
 FIRST_LINK = timedelta(hours=24)  # by which the first person of a store comes in
 INVITATION = timedelta(days=7)
 PASSWORD_LINK = timedelta(hours=24)
+OFFER = timedelta(days=7)  # of a share, to be accepted
 
 # Guesses of passwords
 WAIT_FIRST = timedelta(seconds=15)  # doubled with each further failure

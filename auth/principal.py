@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+PAGE = "bankdata-page"
+
 
 class Coverage(Struct, frozen=True):
     """The accounts that a grant covers: `accounts`, or with `is_all_but` all except these, also later ones."""
@@ -12,6 +14,11 @@ class Coverage(Struct, frozen=True):
     def covers(self, account_id: str) -> bool:
         """Whether this account is covered by the grant."""
         return (account_id in self.accounts) != self.is_all_but
+
+    def without(self, account_ids: frozenset[str]) -> "Coverage":
+        """What is covered, but none of these accounts."""
+        named = self.accounts | account_ids if self.is_all_but else self.accounts - account_ids
+        return Coverage(named, self.is_all_but)
 
 
 class Principal(Struct, frozen=True, kw_only=True):

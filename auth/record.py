@@ -59,6 +59,14 @@ Deed = Literal[
     "pauseUser",
     "unpauseUser",
     "removeUser",
+    "offerShare",
+    "acceptShare",
+    "narrowShare",
+    "widenShare",
+    "endShare",
+    "leaveShare",
+    "resumeShare",
+    "handOverShare",
 ]
 """Deeds on an account itself, besides what apps read. A deed that is also an operation has the operation's name, so
 that it is one entry whoever did it."""

@@ -16,6 +16,7 @@ from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Passwords
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Sessions
+from auth.people.shares import Shares
 from auth.people.sign_in import SignIn
 from auth.people.throttle import Throttles
 from auth.policy import Policy, Resource
@@ -34,7 +35,7 @@ from auth.tokens.simplefin import SimpleFinAccess
 from storage import users
 from storage.database import Database, Session
 from storage.keys.places import KeyPlace
-from storage.oauth import browsers, calendar, grants, links
+from storage.oauth import browsers, calendar, grants, links, shares
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import UserUnknown
 
@@ -44,8 +45,9 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 class AuthorizationServer:
     """The parts of the authorization server: `clients` registers apps, `sign_in` and `sessions` identify people,
     `consent` asks them, `codes` and `refresh_tokens` are exchanged for tokens, `grants` ends access, `simplefin` and
-    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `operators` look after them, `access` finds the
-    principal of each request, `record` counts what was done, `cleanup` deletes what has expired."""
+    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `operators` look after them, `shares` say what
+    one lets another see, `access` finds the principal of each request, `record` counts what was done, `cleanup` deletes
+    what has expired."""
 
     def __init__(
         self,
@@ -97,6 +99,7 @@ class AuthorizationServer:
         )
         self.links = OneTimeLinks(database, policy, self.passwords, self.sessions, events, now)
         self.operators = Operators(database, self.sessions, self.access, events, now)
+        self.shares = Shares(database, events, now)
         self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events
@@ -134,6 +137,7 @@ class AuthorizationServer:
             browsers.remove_all(session, user_id)
             calendar.remove(session, user_id)
             links.remove_all(session, user_id)
+            shares.remove_all(session, user_id, now=self._now())
 
         self._database.atomically(work)
         self.access.forget()

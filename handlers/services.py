@@ -29,6 +29,7 @@ from handlers.settings import Settings
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
+from handlers.sync.household import Households
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.statement_files import UploadedFiles
 from handlers.sync.stored_secrets import StoredSecrets
@@ -75,6 +76,7 @@ class Services(Struct):
     own_profiles: OwnProfiles
     clock_watch: ClockWatch
     life: Life
+    households: Households
     sends_webhooks: bool = False
     streams: OpenStreams = field(default_factory=OpenStreams)
     exports: Turns = field(default_factory=Turns)
@@ -216,13 +218,21 @@ def open_services(
         stopped=stopped,
     )
     return_url, did = f"{settings.auth_url}{RETURN_PATH}", authorization.record.note
+    households = Households(
+        store=store,
+        clock=clock,
+        life=opened.life,
+        sharing=authorization.shares,
+        forget_access=authorization.access.forget,
+        after_import=housekeeping.after_import,
+    )
     services = Services(
         settings=settings,
         store=store,
         sharing=opened.sharing,
         clock=clock,
         sync_engine=sync_engine,
-        scheduler=_scheduler(sync_engine, opened, sources, housekeeping, plan=settings.schedule),
+        scheduler=_scheduler(sync_engine, opened, sources, housekeeping, households, plan=settings.schedule),
         authorization=authorization,
         reader=reader,
         connection_keys=opened.keys,
@@ -231,6 +241,7 @@ def open_services(
         own_profiles=own_profiles,
         clock_watch=opened.clock_watch,
         life=opened.life,
+        households=households,
         sends_webhooks=sends_webhooks,
     )
     if for_server and services.missing_key is not None:
@@ -315,6 +326,7 @@ def _scheduler(
     opened: _OpenedStore,
     sources: Mapping[str, Connector],
     housekeeping: Housekeeping,
+    households: Households,
     *,
     plan: Sequence[time],
 ) -> Scheduler:
@@ -325,6 +337,7 @@ def _scheduler(
         opened.clock,
         on_new_day=housekeeping.begin_day,
         each_minute=housekeeping.each_minute,
+        each_round=households.round,
         is_clock_off=opened.clock_watch.is_off,
         plan=plan,
     )

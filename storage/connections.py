@@ -1,7 +1,7 @@
 """Bank connections: where a user's accounts come from, and in what state each source is."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
@@ -18,7 +18,8 @@ Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DI
 
 NEED_USER = ("REAUTH_REQUIRED", "EXPIRED", "REVOKED", "DISCONNECTED")  # until connected again (decision 23)
 NEEDS_USER = "(" + ", ".join(f"'{status}'" for status in NEED_USER) + ")"
-FILE_CONNECTORS = ("files", "folder")  # anybody may have written what they read: its ids prove nothing alone
+FILE_CONNECTORS = ("files", "folder", "household-files")  # anybody may have written what they read: ids prove nothing
+SHARED = ("household", "household-files")  # what another person shares, told by their banks, and by their files
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
 SYNCABLE = "status IN ('ACTIVE', 'ERROR')"
 IS_DUE = f"{SYNCABLE} AND due_at <= $1 AND running_job_id IS NULL"
@@ -189,6 +190,15 @@ def of_files(session: Session, user_id: str) -> set[str]:
     """The ids of the user's connections that read files, disconnected ones included."""
     rows = session.rows("SELECT id, connector FROM connections WHERE user_id = $1", user_id)
     return {row["id"] for row in rows if row["connector"] in FILE_CONNECTORS}
+
+
+def is_any_shared(session: Session, user_id: str, connection_ids: Collection[str]) -> bool:
+    """Whether one of these connections brings what another person shares."""
+    found = session.rows(
+        "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[]) AND id = ANY($3::TEXT[])",
+        *(user_id, list(SHARED), sorted(connection_ids)),
+    )
+    return bool(found)
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:

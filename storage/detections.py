@@ -43,6 +43,11 @@ def keep(
         add_row(session, "detections", **which, **values)
 
 
+def forget(session: Session, user_id: str) -> None:
+    """Delete what is stored of this user, for whatever accounts; it is computed again when it is needed."""
+    session.execute("DELETE FROM detections WHERE user_id = $1", user_id)
+
+
 def _key(user_id: str, account_ids: Iterable[str]) -> str:
     """The id of the result for a set of accounts, whatever their order: the user's, and a hash of theirs."""
     digest = hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()

@@ -79,6 +79,7 @@ OF_ALL = (
     "oauth_throttles",
     "simplefin_access",
     "oauth_links",
+    "oauth_shares",
     "calendar_links",
 )
 """Tables that belong to no user: facts about the store itself, and the data of the authorization server."""

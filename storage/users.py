@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 from secrets import token_hex
 
@@ -175,6 +176,12 @@ def pause(session: Session, user_id: str, *, since: datetime | None) -> None:
     if since is not None:
         _keep_an_operator(session, user_id)
     set_values(session, "users", {"id": user_id}, paused_at=since)
+
+
+def states(session: Session, user_ids: Collection[str]) -> dict[str, int]:
+    """The states of these users' data, by id; users who are gone are absent."""
+    rows = session.rows("SELECT id, state FROM users WHERE id = ANY($1::TEXT[])", sorted(user_ids))
+    return {row["id"]: int(row["state"]) for row in rows}
 
 
 def paused(session: Session) -> frozenset[str]:

@@ -11,6 +11,7 @@ from auth.apps.client_metadata import checked_client, new_client, read_registrat
 from auth.errors import OAuthError, RegistrationClosed, RegistrationTokenWrong, TemporarilyUnavailable
 from auth.instants import Now
 from auth.policy import Policy
+from auth.principal import PAGE as PAGE
 from auth.secret_text import is_same, keyed_hash, new_client_id
 from auth.security_events import Events
 from auth.tokens.grants import Grants
@@ -24,7 +25,6 @@ NETWORK_SHARE = 5  # a network may register as many clients as five addresses
 BUILTIN = "bankdata-command-line"
 DOCUMENTATION = "bankdata-documentation"
 DOCUMENTATION_REDIRECT = "/docs/oauth2-redirect.html"  # below the public address
-PAGE = "bankdata-page"
 PAGE_REDIRECT = "/signed-in"  # below the public address
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from auth.errors import InvalidToken
 from auth.instants import Now
-from auth.principal import Coverage, Principal
+from auth.principal import PAGE, Coverage, Principal
 from auth.tokens.access_tokens import AccessTokens, Claims
 from storage.database import Database
 from storage.oauth import grants, tokens
@@ -148,14 +148,18 @@ def _check_standing(standing: Standing | None, user_id: str, now: datetime) -> S
 
 
 def principal_of(standing: Standing, *, client_id: str, scopes: frozenset[str], grant_id: str) -> Principal:
-    """The principal of a request under a grant with this standing."""
+    """The principal of a request under a grant with this standing. What others share with the user is for the person,
+    on this server's own page, and for no app, whatever its grant covers: this is decided here and nowhere else."""
+    coverage = coverage_of(standing.terms)
+    if standing.held and client_id != PAGE:
+        coverage = Coverage(standing.held, is_all_but=True) if coverage is None else coverage.without(standing.held)
     return Principal(
         user_id=standing.user_id,
         client_id=client_id,
         scopes=scopes,
         grant_id=grant_id,
         has_subscription=standing.has_subscription,
-        coverage=coverage_of(standing.terms),
+        coverage=coverage,
         figures_only=standing.terms.figures_only,
         full_numbers=standing.terms.full_numbers,
     )

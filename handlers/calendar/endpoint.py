@@ -19,6 +19,8 @@ from handlers.json_shapes import money_text
 from handlers.services import Services
 from handlers.sync.detection import goes_on, recurring_of
 from storage import accounts, transactions
+from storage.accounts import SelectedAccounts
+from storage.oauth import grants
 from storage.users import User
 
 OF_LINK = Rate(requests=60, seconds=60)  # per user, who may have subscribed on several devices
@@ -62,6 +64,9 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     database = services.of(user_id)
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)
+        if held := grants.held_of(services.everybody, user_id):  # what others share is for no app
+            own = [each for each in everything.accounts if each.id not in held]
+            everything = SelectedAccounts(own, is_everything=False)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
         streams = recurring.filter(goes_on(), direction=OUTGOING)
         charges = transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())

@@ -19,6 +19,7 @@ from handlers.commands import (
 )
 from handlers.commands.control_socket import Report
 from handlers.commands.failures import failures_in_words
+from handlers.commands.people import shares
 from handlers.commands.recurring import subscriptions
 from handlers.commands.words import annotations, own_categories, portable, targets
 from handlers.services import Services
@@ -31,6 +32,7 @@ READING: Mapping[str, Command] = {
     "users list": users.list_users,
     "connections list": connections.list_connections,
     "rules list": rules.list_rules,
+    "shares list": shares.list_shares,
     "categories list": own_categories.list_categories,
     "targets list": targets.list_targets,
     "words export": portable.export_words,
@@ -76,6 +78,9 @@ COMMANDS: Mapping[str, Command] = {
     "alerts balance": accounts.watch_balance,
     "imports list": imports.list_imports,
     "imports undo": imports.undo_import,
+    "shares add": shares.add_share,
+    "shares accept": shares.accept_share,
+    "shares end": shares.end_share,
     "rules add": rules.add_rules,
     "rules remove": rules.remove_rule,
     "rules edit": rules.edit_rule,

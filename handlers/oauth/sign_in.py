@@ -26,6 +26,7 @@ from handlers.oauth.operator_page import operator_routes
 from handlers.oauth.passkey_pages import passkey_routes
 from handlers.oauth.rendering import file_routes
 from handlers.oauth.second_factor_pages import second_factor_routes
+from handlers.oauth.shares_page import shares_routes
 from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
@@ -45,6 +46,7 @@ def page_routes(site: Site) -> list[BaseRoute]:
         *connect_routes(site),
         *join_routes(site),
         *operator_routes(site),
+        *shares_routes(site),
     ]
 
 

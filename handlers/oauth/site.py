@@ -34,8 +34,9 @@ from handlers.sync.presence import person_at
 from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.boundary import contain
-from storage.connections import StoredConnection
+from storage.connections import SHARED, StoredConnection
 from storage.database import StoreFull, StoreUnavailable
+from storage.oauth import grants
 from storage.users import User
 
 logger = logging.getLogger("bankdata.oauth")
@@ -43,7 +44,10 @@ logger = logging.getLogger("bankdata.oauth")
 BANKS_PAGE = "/account/connect"
 SETUP_PAGE = "/account/simplefin"
 OPERATOR_PAGE = "/operator"
-RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, OPERATOR_PAGE, "/account/second-factor", "/account/passkeys"})
+SHARES_PAGE = "/account/shares"
+RETURN_PAGES = frozenset(
+    {BANKS_PAGE, SETUP_PAGE, OPERATOR_PAGE, SHARES_PAGE, "/account/second-factor", "/account/passkeys"}
+)
 """The pages to which a sign-in may lead back; no query of an authorization request looks like one."""
 
 
@@ -85,12 +89,17 @@ class Site:
         self.page_elsewhere = page if page != self.policy.origin else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
-        """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""
-        return accounts.of_user(self.services.of(user_id), user_id)
+        """The accounts that a user may let apps and others read: all that are not hidden nor shared by others, the one
+        that appeared first first."""
+        own = self.services.of(user_id)
+        held = grants.held_of(self.services.everybody, user_id)
+        return [each for each in accounts.of_user(own, user_id) if each.id not in held]
 
     def connections_of(self, user_id: str) -> Sequence[StoredConnection]:
-        """The user's connections that are not disconnected, the oldest first; that of uploaded files included."""
-        return connections.of_user(self.services.of(user_id), user_id)
+        """The user's connections that are not disconnected, the oldest first; that of uploaded files included, and what
+        others share left out."""
+        found = connections.of_user(self.services.of(user_id), user_id)
+        return [each for each in found if each.connector not in SHARED]
 
     def address(self, path: str, *, request: str = "") -> str:
         """The path of a page, below that of `auth_url`, and in it the id of a waiting authorization `request`, empty

@@ -23,7 +23,7 @@ from storage.importing import same_accounts
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotMerged, NotOneAccount
-from storage.undo_and_merge.rebuild import Rebuilt
+from storage.undo_and_merge.rebuild import Rebuilt, SharedByOthers
 from storage.users import User
 
 
@@ -119,14 +119,18 @@ def separate_account(services: Services, request: Request, *, id: str, dry_run: 
 
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
     """Delete an account with its bookings and statements; the caller has to give its name, or its IBAN if it has none,
-    else BadRequest is raised. A later import brings the account back. Return how many bookings were removed."""
+    else BadRequest is raised, as for an account that somebody shares. A later import brings the account back. Return
+    how many bookings were removed."""
     user, now = services.user(owner_of(request)), services.clock.now()
     account = _find(services, user.id, id)
     if name != account.label:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
-    return rebuilding(
-        services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
-    )
+    try:
+        return rebuilding(
+            services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
+        )
+    except SharedByOthers as error:
+        raise BadRequest(str(error)) from error
 
 
 def _shape(account: StoredAccount) -> Json:

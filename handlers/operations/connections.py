@@ -11,7 +11,7 @@ from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
 from handlers.sync.reminders import consent_reminder
 from handlers.sync.stored_secrets import KEY_MISSING
 from storage import accounts, connections, jobs
-from storage.connections import NEED_USER, StoredConnection
+from storage.connections import NEED_USER, SHARED, StoredConnection
 from storage.jobs import Job
 
 
@@ -57,7 +57,8 @@ def list_connections(services: Services, request: Request) -> Json:
             "lastSyncedAt": instant(max(synced, default=None)),
             "lastSync": _last_sync(last) if last is not None else None,
             "isSyncing": is_syncing,
-            "canSync": not (is_syncing or needs_user or each.is_attended_only) and waits_until is None,
+            "canSync": not (is_syncing or needs_user or each.is_attended_only or each.connector in SHARED)
+            and waits_until is None,
             "nextSyncAllowedAt": instant(waits_until),
             "needsUser": needs_user,
             "message": _message(services, each, last),

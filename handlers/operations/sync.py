@@ -18,7 +18,7 @@ from handlers.operations.selection import listed_ids
 from handlers.services import Services
 from handlers.sync.presence import person_at
 from storage import accounts, connections, jobs
-from storage.connections import StoredConnection
+from storage.connections import SHARED, StoredConnection
 
 ACCOUNT_IDS_MAX = 50  # interface 8; the contract bounds the body, this also counts the query's ids (decision 6)
 
@@ -90,12 +90,16 @@ def _connections_of(services: Services, caller: Principal, account_ids: set[str]
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
     if caller.coverage is not None:
         covered = {each.id for each in accounts.of_user(services.of(user_id), user_id) if caller.covers(each.id)}
-        return connections.with_accounts(
-            services.of(user_id), user_id, sorted(covered & account_ids if account_ids else covered)
-        )
+        wanted = sorted(covered & account_ids if account_ids else covered)
+        return _own(connections.with_accounts(services.of(user_id), user_id, wanted))
     if not account_ids:
-        return connections.of_user(services.of(user_id), user_id)
-    return connections.with_accounts(services.of(user_id), user_id, sorted(account_ids))
+        return _own(connections.of_user(services.of(user_id), user_id))
+    return _own(connections.with_accounts(services.of(user_id), user_id, sorted(account_ids)))
+
+
+def _own(found: list[StoredConnection]) -> list[StoredConnection]:
+    """The connections without those that bring what others share, which come by themselves."""
+    return [each for each in found if each.connector not in SHARED]
 
 
 def _seconds_left(services: Services, user_id: str, meant: list[StoredConnection]) -> int:

@@ -42,12 +42,13 @@ class Scheduler:
         *,
         on_new_day: Callable[[date], None],
         each_minute: Callable[[], None] = lambda: None,
+        each_round: Callable[[], None] = lambda: None,
         is_clock_off: Callable[[], bool] = lambda: False,
         plan: Sequence[time] = (),
     ) -> None:
         """`on_new_day` is called at the start of each day while the scheduler works, `each_minute` every minute, and
-        nothing else while `is_clock_off`; `plan` are the times of day, in the configured zone, around which live
-        sources are synced."""
+        nothing else while `is_clock_off`; `each_round` in each round. `plan` are the times of day, in the configured
+        zone, around which live sources are synced."""
         self._engine = engine
         self._store = store
         self._everybody = store.for_everybody()
@@ -62,6 +63,7 @@ class Scheduler:
         self._day = clock.today()
         self._on_new_day = on_new_day
         self._each_minute = each_minute
+        self._each_round = each_round
         self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
         self._sorting = Sorting(store, engine.import_lane, steady=clock.steady())
         self.last_round_at = unix_time()
@@ -100,6 +102,7 @@ class Scheduler:
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
                 with self._isolate_errors(job.id):
                     self._engine.advance(job)
+        self._each_round()
         today = self._clock.today()
         if today != self._day:
             self._day = today

@@ -16,6 +16,7 @@ from connectors.sources.enable_banking.connector import EnableBanking
 from connectors.sources.finapi.connector import FinApi
 from connectors.sources.fints.connector import FinTs
 from connectors.sources.folder import Folder
+from connectors.sources.household import BANKS, FILES, Household
 from connectors.sources.simplefin import SimpleFin
 from connectors.sources.uploads import Uploads
 from connectors.statements import read_records
@@ -66,4 +67,5 @@ def connectors(profiles: Callable[[str], Sequence[Profile]]) -> Mapping[str, Con
             warn(each)
 
     folder = Folder(read_file)
-    return {each.name: each for each in (DemoBank(), LiveDemoBank(), folder, Uploads())}
+    shared = (Household(name) for name in (BANKS, FILES))
+    return {each.name: each for each in (DemoBank(), LiveDemoBank(), folder, Uploads(), *shared)}

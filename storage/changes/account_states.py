@@ -72,9 +72,10 @@ def _appear(session: Session, user_id: str, id_: str, state: int, texts: tuple[s
 
 
 def _disappear(session: Session, user_id: str, id_: str, state: int) -> None:
-    """Mark the account as removed in this state, whether deleted or hidden, and list its transactions that are still
-    stored as removed with it."""
-    set_values(session, "account_states", {"user_id": user_id, "id": id_}, removed_state=state)
+    """Mark the account as removed in this state, whether deleted or hidden, forget its texts, and list its transactions
+    that are still stored as removed with it."""
+    forgotten = {"bank_account": "", "account": ""}
+    set_values(session, "account_states", {"user_id": user_id, "id": id_}, removed_state=state, **forgotten)
     session.execute(
         "INSERT INTO removed (user_id, id, account_id, removed_state)"
         " SELECT user_id, id, account_id, $3::BIGINT FROM transactions WHERE user_id = $1 AND account_id = $2",

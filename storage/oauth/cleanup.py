@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from storage.database import Session
-from storage.oauth import links, simplefin
+from storage.oauth import links, shares, simplefin
 
 
 def sweep(
@@ -44,6 +44,7 @@ def sweep(
     session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND revoked_at < $2", lasting_client, day_ago)
     simplefin.sweep(session, day_ago=day_ago)
     links.sweep(session, day_ago=day_ago)
+    shares.sweep(session, now=now)
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by IN ('self', 'document') AND created_at < $1"
         " AND (used_at IS NULL OR used_at < $2)"

@@ -70,6 +70,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     expires_at: datetime
     has_subscription: bool
     terms: Terms = EVERYTHING
+    held: frozenset[str] = frozenset()  # accounts that others share with the user, for no app of theirs
 
 
 def add(session: Session, grant: Grant) -> None:
@@ -202,7 +203,14 @@ def standing(session: Session, grant_id: str) -> Standing | None:
         expires_at=aware(row["expires_at"]),
         has_subscription=users[0]["has_subscription"] and users[0]["paused_at"] is None,
         terms=_terms(row),
+        held=held_of(session, row["user_id"]),
     )
+
+
+def held_of(session: Session, user_id: str) -> frozenset[str]:
+    """The accounts of the user that no app of theirs may see, because somebody shares them."""
+    rows = session.rows("SELECT held FROM oauth_shares WHERE receiver_id = $1 AND held <> '[]'", user_id)
+    return frozenset(id_ for row in rows for id_ in json.loads(row["held"]))
 
 
 def _is_there(session: Session, session_hash: str | None) -> bool:

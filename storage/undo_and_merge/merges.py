@@ -130,6 +130,10 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
     if source_id == target_id:
         raise NotOneAccount("These are already one account.")
     one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
+    told = connections.accounts_of(session, user_id)
+    by = {id_ for id_, brought in told.items() if brought & {source_id, target_id}}
+    if connections.is_any_shared(session, user_id, by):
+        raise NotOneAccount("An account that somebody shares cannot be merged: apps would see what is not for them.")
     difference = one.difference(other)
     is_new_iban = difference == "iban" and (continues or one.same_as == other.id or other.same_as == one.id)
     if difference is not None and not is_new_iban:

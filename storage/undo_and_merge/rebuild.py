@@ -44,6 +44,10 @@ class ImportNotKept(ImportUnknown):
     before imports were remembered."""
 
 
+class SharedByOthers(ImportUnknown):
+    """Somebody shares this account, so it cannot be deleted. Leave the share, or hide the account."""
+
+
 class ImportRunning(ImportUnknown):
     """This import has not ended yet. Try again when it has."""
 
@@ -82,13 +86,15 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
     """Delete the account with everything imported for it and what its user said of its bookings; a later import of the
-    same account brings it back.
+    same account brings it back. Raises SharedByOthers.
 
     A source with a cursor is asked for everything the next time, as after `undo`: else a sync would bring back the last
     days alone.
     """
     session.hold(user.id)
     reported = contributions.of_accounts(session, user.id, [account_id])
+    if connections.is_any_shared(session, user.id, {each.connection_id for each in reported}):
+        raise SharedByOthers
     for connection_id in sorted({contribution.connection_id for contribution in reported}):
         _ask_for_everything(session, user.id, connection_id, now)
     contributions.forget(session, user.id, reported)

@@ -252,3 +252,22 @@ def test_people_are_invited_marked_paused_and_given_a_new_password_by_command(ru
     assert run("users", "unpause", name).code == 0
     assert run("users", "remove", name, "--yes").code == 0
     assert run("users", "operator", name, "on").failed_with("There is no user named")
+
+
+@pytest.mark.requirement("household.commands")
+@pytest.mark.sampled
+def test_accounts_are_shared_by_command(run: Run) -> None:
+    giver, receiver = (f"person{next(NUMBERS)}" for _ in range(2))
+    for name in (giver, receiver):
+        run("users", "add", name, "--random")
+    (made,) = run("shares", "add", receiver, "--user", giver, "--until", "2099-03-31").lines
+    assert run("shares", "list", "--user", giver).lines == [f"{made}\tto {receiver}\toffered\t2099-03-31T22:00+00:00"]
+    assert run("shares", "add", receiver, "--user", giver).failed_with("already")
+    assert run("shares", "add", giver, "--user", giver).failed_with("Nobody shares with themselves.")
+    assert run("shares", "accept", made, "--user", giver).failed_with("There is no such offer.")
+    assert run("shares", "accept", made, "--user", receiver).code == 0
+    assert run("shares", "list", "--user", receiver).lines == [
+        f"{made}\tfrom {giver}\taccepted\t2099-03-31T22:00+00:00"
+    ]
+    assert run("shares", "end", made, "--user", receiver).code == 0
+    assert run("shares", "end", made, "--user", receiver).failed_with("There is no such share.")

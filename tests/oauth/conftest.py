@@ -294,6 +294,8 @@ def surroundings(server: AuthorizationServer, database: OpenStore | None) -> Any
             data_dir=Path("no such folder"),
         ),
         connecting=SimpleNamespace(sources={}, disconnect=lambda _ended: ()),
+        incarnation=SimpleNamespace(id="life"),
+        clock=SimpleNamespace(today=lambda: START.date()),
         scheduler=SimpleNamespace(last_round_at=START.timestamp()),
         of=lambda _user_id: database,
         everybody=database,

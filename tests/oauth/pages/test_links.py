@@ -15,7 +15,6 @@ from tests.oauth.conftest import PASSWORD, fields
 from tests.oauth.pages.test_account import signed_in
 from tests.oauth.pages.test_second_factor import turn_on
 
-REQUIREMENT = "people.links"
 NEW = "kettle orchard 17 lamps"
 OVER = "This link does not work"
 
@@ -42,7 +41,7 @@ def deeds(world: Any, user_id: str) -> list[str]:
     return sorted({each.operation for hour in world.server.record.hours(user_id) for each in hour})
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_who_is_invited_chooses_name_and_password_is_signed_in_and_no_operator(fresh: Any) -> None:
     link = fresh.server.links.invite(fresh.user)
     assert urlsplit(link).path == "/join"
@@ -58,7 +57,7 @@ def test_who_is_invited_chooses_name_and_password_is_signed_in_and_no_operator(f
     assert signed_in(fresh, "bob"), "others sign in as before"
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_the_address_that_is_pasted_whole_works_like_its_secret(fresh: Any) -> None:
     link = fresh.server.links.invite()
     browser = fresh.browser()
@@ -66,7 +65,7 @@ def test_the_address_that_is_pasted_whole_works_like_its_secret(fresh: Any) -> N
     assert "You are invited" in browser.client.post("/join", data={**form, "secret": f" {link} "}).text
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_looking_uses_nothing_up_and_no_page_or_store_has_the_secret_but_the_form(fresh: Any) -> None:
     link = fresh.server.links.invite()
     for _ in range(3):
@@ -78,7 +77,7 @@ def test_looking_uses_nothing_up_and_no_page_or_store_has_the_secret_but_the_for
     assert comes_in(fresh, link)[1].status_code == 303
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_a_link_that_is_unknown_used_revoked_or_expired_gets_one_answer(fresh: Any) -> None:
     used, revoked, expired = (fresh.server.links.invite() for _ in range(3))
     assert comes_in(fresh, used)[1].status_code == 303
@@ -95,7 +94,7 @@ def test_a_link_that_is_unknown_used_revoked_or_expired_gets_one_answer(fresh: A
     assert len({each.text for each in answers}) == 1
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 @pytest.mark.parametrize("action", ["person", "password"])
 def test_a_form_for_a_link_that_does_not_work_changes_nothing(fresh: Any, action: str) -> None:
     browser = fresh.browser()
@@ -107,7 +106,7 @@ def test_a_form_for_a_link_that_does_not_work_changes_nothing(fresh: Any, action
     assert {each.name for each in users.everyone(fresh.database)} == {"alice", "bob"}
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_a_link_of_one_kind_does_not_do_what_another_does(fresh: Any) -> None:
     invitation, password = fresh.server.links.invite(), fresh.server.links.new_password(fresh.user)
     links = fresh.server.links
@@ -118,7 +117,7 @@ def test_a_link_of_one_kind_does_not_do_what_another_does(fresh: Any) -> None:
     assert links.find(password) is not None
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_of_many_who_use_one_link_at_once_one_comes_in(fresh: Any) -> None:
     link = fresh.server.links.invite()
 
@@ -133,7 +132,7 @@ def test_of_many_who_use_one_link_at_once_one_comes_in(fresh: Any) -> None:
     assert came.count("over") == 7
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -153,7 +152,7 @@ def test_what_cannot_be_used_is_said_and_the_link_still_works(fresh: Any, typed:
     assert browser.client.post("/join/person", data={**fields(answer.text), **whole}).status_code == 303
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_a_link_learns_of_twenty_taken_names_and_of_no_more(fresh: Any) -> None:
     link = fresh.server.links.invite()
 
@@ -165,7 +164,7 @@ def test_a_link_learns_of_twenty_taken_names_and_of_no_more(fresh: Any) -> None:
     assert len(users.everyone(fresh.database)) == 2
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_somebody_else_who_is_signed_in_stays_out_of_it(fresh: Any) -> None:
     browser = signed_in(fresh)
     form = fields(browser.client.get("/join").text)
@@ -175,7 +174,7 @@ def test_somebody_else_who_is_signed_in_stays_out_of_it(fresh: Any) -> None:
     assert "<strong>carla</strong>" in browser.client.get("/account").text
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_the_first_person_is_operator_and_the_link_ends_once_anybody_exists(
     make_world: Callable[..., Any],
 ) -> None:
@@ -191,7 +190,7 @@ def test_the_first_person_is_operator_and_the_link_ends_once_anybody_exists(
     assert OVER in opened(world, another)[1].text
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_the_first_link_works_for_a_day(make_world: Callable[..., Any]) -> None:
     world = make_world()
     for each in users.everyone(world.database):
@@ -207,7 +206,7 @@ def sets_password(world: Any, link: str, new: str = NEW) -> Any:
     return browser.client.post("/join/password", data={**fields(page.text), **typed})
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_a_new_password_by_a_link_signs_out_everywhere_and_is_told_at_the_next_sign_in(fresh: Any) -> None:
     before, link = signed_in(fresh), fresh.server.links.new_password(fresh.user, fresh.other)
     assert "For alice." in opened(fresh, link)[1].text
@@ -232,7 +231,7 @@ def test_a_new_password_by_a_link_signs_out_everywhere_and_is_told_at_the_next_s
     assert {"makePasswordLink", "setPasswordByLink"} <= set(deeds(fresh, fresh.user.id))
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_a_link_for_a_new_password_leaves_the_second_factor_asked(fresh: Any) -> None:
     turn_on(fresh)
     assert sets_password(fresh, fresh.server.links.new_password(fresh.user)).status_code == 303
@@ -242,7 +241,7 @@ def test_a_link_for_a_new_password_leaves_the_second_factor_asked(fresh: Any) ->
     assert answer.headers["location"] == "/oauth/second-step"
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_links_go_with_their_person_and_a_day_after_their_end_unless_somebody_has_to_be_told(fresh: Any) -> None:
     links = fresh.server.links
     links.invite(fresh.user)
@@ -262,7 +261,7 @@ def test_links_go_with_their_person_and_a_day_after_their_end_unless_somebody_ha
     assert row["secret_hash"] == stored_hash(secret_of(kept))
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.links")
 def test_the_pages_of_links_load_one_script_of_ours_and_only_where_an_address_is_read(fresh: Any) -> None:
     page, form = fresh.browser().client.get("/join"), opened(fresh, fresh.server.links.invite())[1]
     assert "script-src 'self'" in page.headers["content-security-policy"]

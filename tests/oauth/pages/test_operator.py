@@ -14,8 +14,6 @@ from tests.oauth.conftest import PASSWORD, fields
 from tests.oauth.pages.test_account import forms, signed_in
 from tests.oauth.pages.test_links import deeds, secret_of
 
-REQUIREMENT = "people.operator"
-
 
 @pytest.fixture
 def home(make_world: Callable[..., Any]) -> Any:
@@ -34,7 +32,7 @@ def person(world: Any, name: str) -> users.User:
     return users.get_by_name(world.database, name)
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_who_is_no_operator_finds_no_page_and_changes_nothing(home: Any) -> None:
     bob, alice = signed_in(home, "bob"), signed_in(home)
     assert bob.client.get("/operator").status_code == 404
@@ -54,13 +52,13 @@ def test_who_is_no_operator_finds_no_page_and_changes_nothing(home: Any) -> None
     assert home.http.get("/operator").headers["location"] == "/oauth/login"
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_no_token_opens_the_page(home: Any) -> None:
     token = home.server.issue_token(home.user.id, frozenset({"read:accounts"}), timedelta(hours=1))
     assert home.api(token, "/operator").status_code == 303
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_the_page_lists_people_and_how_the_server_does(home: Any) -> None:
     signed_in(home, "bob")
     page = signed_in(home).client.get("/operator").text
@@ -76,7 +74,7 @@ def test_the_page_lists_people_and_how_the_server_does(home: Any) -> None:
     assert "BANKDATA_PUBLIC_URL" in page
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_secrets_of_settings_are_masked(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANKDATA_KEYS_SECRET", "a-secret-of-the-operator-32-long-x")
     monkeypatch.setenv("BANKDATA_CACHE_MB", "64")
@@ -87,7 +85,7 @@ def test_secrets_of_settings_are_masked(home: Any, monkeypatch: pytest.MonkeyPat
     assert "BANKDATA_LOG_LEVEL</span> <small>info (default)" in page
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_an_invitation_takes_the_operator_s_password_and_can_be_revoked(home: Any) -> None:
     alice = signed_in(home)
     assert "The current password is wrong" in sent(alice, "invite", current_password="x").text
@@ -104,7 +102,7 @@ def test_an_invitation_takes_the_operator_s_password_and_can_be_revoked(home: An
     assert "The invitation is revoked" in alice.client.get("/operator?notice=invitation_revoked").text
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_a_paused_person_gets_nowhere_and_goes_on_later(home: Any) -> None:
     tokens = home.tokens(name="bob")
     alice, bob = signed_in(home), signed_in(home, "bob")
@@ -127,7 +125,7 @@ def test_a_paused_person_gets_nowhere_and_goes_on_later(home: Any) -> None:
     assert {"pauseUser", "unpauseUser"} <= set(deeds(home, home.other.id)) & set(deeds(home, home.user.id))
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_a_person_who_is_paused_between_the_two_steps_gets_no_further(home: Any) -> None:
     from tests.oauth.pages.test_second_factor import code_of, half_signed_in, turn_on
 
@@ -139,7 +137,7 @@ def test_a_person_who_is_paused_between_the_two_steps_gets_no_further(home: Any)
     assert answer.status_code == 400
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_a_password_link_needs_the_operator_s_password_and_is_shown_once(home: Any) -> None:
     alice = signed_in(home)
     refused = sent(alice, "password", person=home.other.id, current_password="x")
@@ -150,7 +148,7 @@ def test_a_password_link_needs_the_operator_s_password_and_is_shown_once(home: A
     assert "makePasswordLink" in deeds(home, home.other.id)
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_an_operator_makes_another_and_the_last_one_stays(home: Any) -> None:
     alice = signed_in(home)
     for action in ("pause", "mark", "remove"):
@@ -167,7 +165,7 @@ def test_an_operator_makes_another_and_the_last_one_stays(home: Any) -> None:
         home.server.operators.pause(person(home, "bob"))
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_of_two_operators_who_are_taken_away_at_once_one_stays(home: Any) -> None:
     home.server.operators.mark(home.other, is_operator=True)
 
@@ -183,7 +181,7 @@ def test_of_two_operators_who_are_taken_away_at_once_one_stays(home: Any) -> Non
     assert sum(each.is_operator for each in users.everyone(home.database)) == 1
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_a_person_is_removed_only_by_name_and_with_everything(home: Any) -> None:
     tokens = home.tokens(name="bob")
     alice = signed_in(home)
@@ -199,7 +197,7 @@ def test_a_person_is_removed_only_by_name_and_with_everything(home: Any) -> None
     assert gone.status_code == 400
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_an_operator_who_is_not_the_last_may_go_themselves(home: Any) -> None:
     home.server.operators.mark(home.other, is_operator=True)
     alice = signed_in(home)
@@ -208,7 +206,7 @@ def test_an_operator_who_is_not_the_last_may_go_themselves(home: Any) -> None:
     assert [each.name for each in users.everyone(home.database)] == ["bob"]
 
 
-@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.requirement("people.operator")
 def test_the_newest_backup_is_found(home: Any, tmp_path: Any) -> None:
     from types import SimpleNamespace
 

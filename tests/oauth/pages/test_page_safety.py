@@ -42,7 +42,7 @@ def test_every_page_keeps_itself_to_itself(world: Any) -> None:
         assert "<script" not in page.text
         assert " style=" not in page.text
         of_account = {"http://127.0.0.1:8000/", "/account/record.csv", "/account/record.json"}
-        of_account |= {"/account/second-factor", "/account/connect"}
+        of_account |= {"/account/second-factor", "/account/connect", "/account/shares"}
         links = {"/account"} if page is consent else of_account if page is account else set()
         assert set(re.findall(r'(?:src|href)="([^"]*)"', page.text)) == {"/oauth/style.css", "/oauth/icon.svg", *links}
         assert re.search(r'<html lang="en">', page.text)

@@ -1,0 +1,76 @@
+"""Commands on shares: which accounts one person lets another one see."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+
+from auth.people.shares import Unoffered
+from handlers.commands.control_socket import CommandError, Report
+from handlers.services import Services
+from storage import accounts
+from storage.oauth import grants
+from storage.oauth.grants import EVERYTHING, Terms
+from storage.oauth.shares import Share
+from storage.users import User
+
+UNOFFERED: dict[Unoffered, str] = {
+    "self": "Nobody shares with themselves.",
+    "already": "This is shared with that person, or offered to them, already. End it first: `bankdata shares end`.",
+    "many": "Twenty offers are open. End some, or wait until some are accepted.",
+}
+
+
+def list_shares(services: Services, report: Report, *, user: User) -> None:
+    """List what a user gives and gets, one a line: id, direction, the other person, state, end."""
+    sharing, life = services.authorization.shares, services.incarnation.id
+    given = [("to", each.receiver_name, each) for each in sharing.given_by(user.id)]
+    got = [("from", each.giver_name, each) for each in sharing.given_to(user.id)]
+    for direction, name, each in [*given, *got]:
+        until = each.ends_at.isoformat(timespec="minutes") if each.ends_at is not None else "no end"
+        report.line(f"{each.id}\t{direction} {name}\t{_state(each, life)}\t{until}")
+
+
+def add_share(
+    services: Services, report: Report, *, user: User, name: str, account: Sequence[str], until: str | None = None
+) -> None:
+    """Offer a user's accounts, those named or all of them and later ones, to the person of this name, who has to accept
+    that; print the id. `until` is the last day, YYYY-MM-DD. CommandError where it cannot be offered."""
+    own = services.of(user.id)
+    chosen = [accounts.resolve(own, user.id, each).id for each in account]
+    if grants.held_of(services.everybody, user.id) & set(chosen):
+        raise CommandError("What others share cannot be shared on.")
+    terms = Terms(accounts=tuple(sorted(chosen))) if chosen else EVERYTHING
+    made = services.authorization.shares.offer(
+        user,
+        name,
+        terms=terms,
+        ends_at=_end_of(date.fromisoformat(until), services) if until is not None else None,
+        life=services.incarnation.id,
+    )
+    if isinstance(made, str):
+        raise CommandError(UNOFFERED[made])
+    report.line(made.id)
+    report.note("If there is a person of this name, they can accept it within seven days, on /account/shares.")
+
+
+def end_share(services: Services, report: Report, *, user: User, share_id: str) -> None:
+    """End what a user gives or gets; CommandError for an id of nothing of theirs."""
+    if not services.authorization.shares.end(user, share_id):
+        raise CommandError("There is no such share. `bankdata shares list` shows them.")
+    report.note("It has ended. Everything of it is gone within a few seconds while a server runs.")
+
+
+def accept_share(services: Services, report: Report, *, user: User, share_id: str) -> None:
+    """Accept what is offered to a user; CommandError for an id of no open offer to them."""
+    if not services.authorization.shares.accept(user, share_id):
+        raise CommandError("There is no such offer. `bankdata shares list` shows them.")
+    report.note("Accepted. The accounts appear within a few seconds while a server runs.")
+
+
+def _state(share: Share, life: str) -> str:
+    if share.accepted_at is None:
+        return "offered"
+    return "accepted" if share.life == life else "rests since a restore"
+
+
+def _end_of(day: date, services: Services) -> datetime:
+    return datetime.combine(day + timedelta(days=1), time(), services.settings.time_zone).astimezone(UTC)

@@ -1,0 +1,177 @@
+"""What a share hands over, in the receiver's ledger: contributions like those of a bank, from which the accounts are
+rebuilt. So what the giver takes back, or shares no more, leaves as if it had never been."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from analytics.records import AccountRecord
+from storage import connections, detections
+from storage.connections import SHARED, StoredConnection
+from storage.database import Session, Transaction, set_values
+from storage.importing import contributions
+from storage.importing.account_identity import Owner, owner
+from storage.importing.batches import ReadBatch
+from storage.importing.contributions import Contribution
+from storage.importing.teller import Teller
+from storage.undo_and_merge.rebuild import rebuild
+from storage.users import User
+from storage.words import anchors, annotations
+
+
+class SharedPiece(Struct, frozen=True):
+    """What one import has told the giver about one account, as it goes to the receiver: the `id` that tells it from
+    all others, whether a file told it, when that was, and its content."""
+
+    id: str
+    is_of_file: bool
+    imported_at: datetime
+    account: AccountRecord
+    content: ReadBatch
+
+
+def own_tellings(session: Session, user_id: str, account_ids: Sequence[str]) -> list[tuple[Contribution, bool]]:
+    """What this person's own banks and files have told about these accounts, in its order, and of each whether a file
+    told it. What others share with them is left out."""
+    kinds = _kinds(session, user_id)
+    files = connections.of_files(session, user_id)
+    return [
+        (each, each.connection_id in files)
+        for each in contributions.of_accounts(session, user_id, account_ids)
+        if kinds.get(each.connection_id) not in SHARED
+    ]
+
+
+def connections_of_share(user: User, giver: str, now: datetime) -> Mapping[bool, StoredConnection]:
+    """The receiver's two connections to this giver, as they are or would be stored: of what files told (True), and of
+    what banks told."""
+    return {
+        is_of_file: StoredConnection(
+            id=connections.id_of(user_name=user.name, connector=SHARED[is_of_file], bank_name=giver),
+            user_id=user.id,
+            connector=SHARED[is_of_file],
+            bank_name=giver,
+            status="ACTIVE",
+            settings={},
+            cursor=None,
+            consent_expires_at=None,
+            failures_in_row=0,
+            created_at=now,
+        )
+        for is_of_file in (False, True)
+    }
+
+
+def handed(session: Session, user_id: str, whose: Collection[StoredConnection]) -> list[Contribution]:
+    """What these connections have handed over, in its order."""
+    ids = {each.id for each in whose}
+    brought = connections.accounts_of(session, user_id)
+    account_ids = sorted({account for id_ in ids for account in brought.get(id_, ())})
+    return [each for each in contributions.of_accounts(session, user_id, account_ids) if each.connection_id in ids]
+
+
+def target(session: Transaction, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
+    """The account of the receiver that a shared account is, or will be."""
+    return owner(Teller(session, user, connection, connection.created_at, ()), account)
+
+
+def own_accounts(session: Session, user_id: str, *, by_banks_alone: bool = False) -> set[str]:
+    """The accounts that a connection of the person's own has told, or only those that a bank of theirs has told."""
+    kinds, files = _kinds(session, user_id), connections.of_files(session, user_id)
+    return {
+        account
+        for id_, brought in connections.accounts_of(session, user_id).items()
+        if kinds.get(id_) not in SHARED and not (by_banks_alone and id_ in files)
+        for account in brought
+    }
+
+
+def replace(
+    session: Transaction,
+    *,
+    user: User,
+    whose: Mapping[bool, StoredConnection],
+    gone: Sequence[Contribution],
+    new: Sequence[SharedPiece],
+    now: datetime,
+) -> None:
+    """Take back what is `gone`, add what is `new`, and rebuild the accounts that this is about. What the person said of
+    bookings that are gone then, and what was found about them, goes too; without anything left, so do the connections.
+    The caller holds the user."""
+    concerned = {each.account_id for each in gone}
+    contributions.forget(session, user.id, gone)
+    for piece in new:
+        shown = whose[piece.is_of_file]
+        connection = connections.add(
+            session,
+            user_id=user.id,
+            user_name=user.name,
+            connector=shown.connector,
+            bank_name=shown.bank_name,
+            settings={},
+            now=now,
+        )
+        found = target(session, user, connection, piece.account)
+        contributions.remember(
+            session,
+            piece.content.statements,
+            piece.content.spool,
+            user_id=user.id,
+            job_id="share",
+            connection_id=connection.id,
+            account_id=found.account_id,
+            source_id=found.source_id,
+            batch_id=piece.id,
+            label=None,
+            imported_at=piece.imported_at,
+        )
+        concerned.add(found.account_id)
+    before = _bookings(session, user.id, concerned)
+    rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now)
+    vanished = before - _bookings(session, user.id, concerned)
+    words = [
+        *vanished,
+        *(id_ for gone_id in rebuilt.accounts_gone for id_ in anchors.of_account(session, user.id, gone_id)),
+    ]
+    annotations.forget(session, user.id, words)
+    detections.forget(session, user.id)
+    for table in ("account_aliases", "account_keys"):
+        session.execute(
+            f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+            *(user.id, list(rebuilt.accounts_gone)),
+        )
+    for connection in whose.values():
+        _remove_if_empty(session, connection)
+
+
+def note_synced(session: Session, user_id: str, times: Mapping[str, datetime | None]) -> None:
+    """Set when accounts that only others have told were read last at the giver's bank, by account."""
+    for account_id, moment in times.items():
+        set_values(session, "accounts", {"user_id": user_id, "id": account_id}, last_synced_at=moment)
+
+
+def _bookings(session: Session, user_id: str, account_ids: Collection[str]) -> set[str]:
+    """The ids of the bookings of these accounts, those included that the bank has taken back."""
+    found: set[str] = set()
+    for table in ("transactions", "taken_back_transactions"):
+        rows = session.rows(
+            f"SELECT id FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+            *(user_id, sorted(account_ids)),
+        )
+        found.update(row["id"] for row in rows)
+    return found
+
+
+def _remove_if_empty(session: Session, connection: StoredConnection) -> None:
+    named = (connection.user_id, connection.id)
+    if session.rows("SELECT sequence FROM contributions WHERE user_id = $1 AND connection_id = $2 LIMIT 1", *named):
+        return
+    for table in ("account_sources", "account_keys"):
+        session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND connection_id = $2", *named)
+    session.execute("DELETE FROM connections WHERE user_id = $1 AND id = $2", *named)
+
+
+def _kinds(session: Session, user_id: str) -> dict[str, str]:
+    rows = session.rows("SELECT id, connector FROM connections WHERE user_id = $1", user_id)
+    return {row["id"]: row["connector"] for row in rows}

@@ -1,0 +1,439 @@
+"""Shares between two people: handed over whole, kept up to date, gone when they end, and for no app of the receiver."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from auth.tokens.access_check import principal_of
+from handlers.services import Services, open_services
+from storage import accounts, connections, transactions, users
+from storage.importing import ingest
+from storage.importing.batches import read_batch
+from storage.oauth import grants, shares
+from storage.oauth.grants import EVERYTHING, Terms
+from storage.oauth.shares import Share
+from storage.row_owners import OF_USERS
+from storage.undo_and_merge import handed_over, merges, rebuild
+from storage.undo_and_merge.merges import NotOneAccount
+from storage.undo_and_merge.rebuild import SharedByOthers
+from storage.users import User
+from storage.words import annotations
+from storage.words.annotations import Annotation
+from tests.engines import ENGINE
+
+GIRO = AccountRecord(stable_key="DE89370400440532013000", iban="DE89370400440532013000", currency="EUR", name="Giro")
+SPAR = AccountRecord(stable_key="DE75512108001245126199", iban="DE75512108001245126199", currency="EUR", name="Spar")
+
+
+def booking(day: str, amount: str, purpose: str, **more: Any) -> TransactionRecord:
+    said = {"currency": "EUR", "counterpart_name": "Shop", **more}
+    return TransactionRecord(booking_date=date.fromisoformat(day), amount=Decimal(amount), purpose=purpose, **said)
+
+
+def closing(amount: str, day: str = "2026-11-20") -> StatementRecord:
+    return StatementRecord(closing=Decimal(amount), closing_date=date.fromisoformat(day))
+
+
+@dataclass
+class Home:
+    """Two people of one store, and what is brought to them."""
+
+    services: Services
+    eva: User
+    ben: User
+    brought: int = 0
+
+    def bring(self, user: User, *records: Record, connector: str = "demo") -> str:
+        """Import what a bank, or a file (`files`), tells; returns the id of the import."""
+        self.brought += 1
+        own, now = self.services.of(user.id), self.services.clock.now()
+        job_id = f"job{self.brought}"
+        connection = connections.add(
+            own, user_id=user.id, user_name=user.name, connector=connector, bank_name="Bank", settings={}, now=now
+        )
+        batch = read_batch(Batch(id=job_id, records=iter(records)), today=self.services.clock.today())
+        self.services.alone(
+            user.id,
+            lambda session: ingest.store(
+                session, user=user, connection=connection, job_id=job_id, batch=batch, now=now
+            ),
+        )
+        return job_id
+
+    def share(self, terms: Terms = EVERYTHING, **more: Any) -> Share:
+        """What Eva offers and Ben accepts."""
+        life = self.services.incarnation.id
+        made = self.services.authorization.shares.offer(self.eva, "ben", terms=terms, ends_at=None, life=life, **more)
+        assert isinstance(made, Share)
+        assert self.services.authorization.shares.accept(self.ben, made.id)
+        return made
+
+    def settle(self) -> None:
+        """What the scheduler does within a few seconds."""
+        for _ in range(4):
+            self.services.households.round()
+
+    def rows(self, user: User) -> list[tuple[Any, ...]]:
+        """The bookings of a person: account, day, amount, purpose."""
+        own = self.services.of(user.id)
+        names = {each.id: each.iban for each in accounts.every(own, user.id)}
+        found = own.rows(
+            "SELECT account_id, booking_date, amount, purpose FROM transactions WHERE user_id = $1", user.id
+        )
+        return sorted((names[row["account_id"]], row["booking_date"], row["amount"], row["purpose"]) for row in found)
+
+    def account(self, user: User, iban: str | None) -> str:
+        (found,) = (each.id for each in accounts.every(self.services.of(user.id), user.id) if each.iban == iban)
+        return found
+
+    def covers(self, account_id: str, client_id: str = "app", terms: Terms = EVERYTHING) -> bool:
+        """Whether an app of Ben's with such a grant may read this account."""
+        server = self.services.authorization
+        with self.services.everybody.transaction() as session:
+            grant = server.grants.add(session, user_id=self.ben.id, client_id=client_id, scope="a", terms=terms)
+        standing = grants.standing(self.services.everybody, grant.id)
+        assert standing is not None
+        caller = principal_of(standing, client_id=client_id, scopes=frozenset(), grant_id=grant.id)
+        return caller.covers(account_id)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    services = open_services(ENGINE.settings(tmp_path / "data"))
+    made = [
+        users.add(
+            services.everybody, name=name, password_hash=None, has_subscription=True, home_currency="EUR",
+            now=services.clock.now(),
+        )
+        for name in ("eva", "ben")
+    ]  # fmt: skip
+    yield Home(services, made[0], made[1])
+    services.close()
+
+
+@pytest.fixture
+def two_accounts(home: Home) -> Home:
+    """Eva's bank has told two accounts, a file one of them."""
+    home.bring(home.eva, GIRO, booking("2026-11-02", "-5.00", "a"), booking("2026-11-03", "-6.00", "b"), closing("89"))
+    home.bring(home.eva, SPAR, booking("2026-11-04", "7.00", "c"), closing("7"))
+    home.bring(home.eva, GIRO, booking("2026-10-30", "100.00", "d"), closing("100", "2026-10-31"), connector="files")
+    return home
+
+
+@pytest.mark.requirement("household.shares")
+def test_what_is_shared_is_the_receivers_to_the_cent_under_the_givers_name(two_accounts: Home) -> None:
+    home = two_accounts
+    home.share()
+    assert home.rows(home.ben) == []
+    home.settle()
+    assert home.rows(home.ben) == home.rows(home.eva)
+    assert len(home.rows(home.ben)) == 4
+    own = home.services.of(home.ben.id)
+    assert {(each.name, each.balance) for each in accounts.every(own, home.ben.id)} == {
+        ("Giro (eva)", Decimal("89")),
+        ("Spar (eva)", Decimal("7")),
+    }
+    assert {each.bank_name for each in connections.of_user(own, home.ben.id)} == {"eva"}
+
+
+@pytest.mark.requirement("household.shares")
+def test_later_bookings_come_and_what_the_giver_takes_back_leaves(two_accounts: Home) -> None:
+    home = two_accounts
+    home.share()
+    home.settle()
+    job = home.bring(home.eva, GIRO, booking("2026-11-05", "-9.00", "e"), closing("80"))
+    home.settle()
+    assert home.rows(home.ben) == home.rows(home.eva)
+    assert len(home.rows(home.ben)) == 5
+    home.services.everybody.execute(
+        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at) SELECT $1, user_id, id,"
+        " 'completed', created_at, created_at FROM connections WHERE user_id = $2 AND connector = 'demo'",
+        *(job, home.eva.id),
+    )
+    now = home.services.clock.now()
+    home.services.alone(home.eva.id, lambda s: rebuild.undo(s, user=home.eva, job_id=job, now=now))
+    home.settle()
+    assert home.rows(home.ben) == home.rows(home.eva)
+    assert len(home.rows(home.ben)) == 4
+
+
+@pytest.mark.requirement("household.shares")
+def test_one_account_of_two_is_shared_and_narrowing_takes_it_away(two_accounts: Home) -> None:
+    home = two_accounts
+    giro = home.account(home.eva, GIRO.iban)
+    made = home.share(Terms(accounts=(giro,)))
+    home.settle()
+    assert home.rows(home.ben) == [row for row in home.rows(home.eva) if row[0] == GIRO.iban]
+    spar = Terms(accounts=(home.account(home.eva, SPAR.iban),))
+    home.services.authorization.shares.change(home.eva, made, terms=spar, ends_at=None, is_wider=True)
+    home.settle()
+    assert home.rows(home.ben) == [row for row in home.rows(home.eva) if row[0] == SPAR.iban]
+
+
+def tables_with(home: Home, user: User, word: str) -> list[str]:
+    """The tables of people that have this word in a row of this person."""
+    everybody = home.services.everybody
+    return [
+        table
+        for table, column in OF_USERS.items()
+        if word in str(everybody.rows(f"SELECT * FROM {table} WHERE {column} = $1", user.id))
+    ]
+
+
+@pytest.mark.requirement("household.shares")
+@pytest.mark.parametrize("who", ["eva", "ben"])
+def test_after_the_end_nothing_is_left_and_the_same_share_again_has_the_same_ids(two_accounts: Home, who: str) -> None:
+    home = two_accounts
+    made = home.share()
+    home.settle()
+    own = home.services.of(home.ben.id)
+    ids = sorted(row["id"] for row in own.rows("SELECT id FROM transactions WHERE user_id = $1", home.ben.id))
+    now = home.services.clock.now()
+    with own.transaction() as session:
+        booked = transactions.find(session, home.ben.id, ids[0], may_be_hidden=False)
+        assert booked is not None
+        annotations.say(session, home.ben.id, Annotation(ids[0], note="between us"), now=now)
+    assert home.services.authorization.shares.end(home.eva if who == "eva" else home.ben, made.id)
+    home.settle()
+    assert home.rows(home.ben) == []
+    assert accounts.every(own, home.ben.id) == []
+    for word in ("Shop", "between us", "Giro", "DE89370400440532013000", "eva"):
+        assert tables_with(home, home.ben, word) == [], word
+    assert home.services.everybody.rows("SELECT id FROM oauth_shares") == []
+    home.share()
+    home.settle()
+    again = sorted(row["id"] for row in own.rows("SELECT id FROM transactions WHERE user_id = $1", home.ben.id))
+    assert again == ids
+
+
+@pytest.mark.requirement("household.shares")
+def test_no_app_of_the_receiver_may_read_it_but_the_page(two_accounts: Home) -> None:
+    home = two_accounts
+    home.bring(home.ben, AccountRecord(stable_key="x", currency="EUR", name="Own"), booking("2026-11-02", "-1", "own"))
+    home.share()
+    home.settle()
+    from auth.apps.clients import PAGE
+
+    giro, own = home.account(home.ben, GIRO.iban), home.account(home.ben, None)
+    assert home.covers(own)
+    assert not home.covers(giro)
+    assert not home.covers(giro, terms=Terms(accounts=(giro, own)))
+    assert home.covers(own, terms=Terms(accounts=(giro, own)))
+    assert not home.covers(giro, terms=Terms(accounts=("other",), all_but=True))
+    assert home.covers(giro, client_id=PAGE)
+
+
+@pytest.mark.requirement("household.shares")
+def test_apps_are_kept_out_before_anything_is_handed_over(two_accounts: Home) -> None:
+    home = two_accounts
+    made = home.share()
+    home.services.households.round()
+    kept = shares.find(home.services.everybody, made.id)
+    assert kept is not None
+    assert len(kept.held) == 2
+    assert home.rows(home.ben) == []
+    home.services.households.round()
+    assert len(home.rows(home.ben)) == 4
+
+
+@pytest.mark.requirement("household.shares")
+def test_a_joint_account_that_the_receiver_had_is_one_stays_theirs_and_is_for_their_apps(two_accounts: Home) -> None:
+    home = two_accounts
+    home.bring(home.ben, GIRO, booking("2026-11-02", "-5.00", "a"), booking("2026-11-03", "-6.00", "b"), closing("89"))
+    before = home.rows(home.ben)
+    made = home.share()
+    home.settle()
+    assert home.rows(home.ben) == home.rows(home.eva)
+    assert home.covers(home.account(home.ben, GIRO.iban))
+    home.services.authorization.shares.end(home.eva, made.id)
+    home.settle()
+    assert home.rows(home.ben) == before
+
+
+@pytest.mark.requirement("household.shares")
+def test_a_shared_account_that_a_bank_of_the_receiver_tells_becomes_theirs_a_file_makes_none_theirs(
+    two_accounts: Home,
+) -> None:
+    home = two_accounts
+    home.share()
+    home.settle()
+    giro = home.account(home.ben, GIRO.iban)
+    home.bring(home.ben, GIRO, booking("2026-11-02", "-5.00", "a"), closing("89"), connector="files")
+    home.settle()
+    assert not home.covers(giro)
+    home.bring(home.ben, GIRO, booking("2026-11-02", "-5.00", "a"), closing("89"))
+    home.settle()
+    assert home.covers(giro)
+
+
+@pytest.mark.requirement("household.shares")
+def test_shares_both_ways_neither_echo_nor_keep_alive(two_accounts: Home) -> None:
+    home = two_accounts
+    home.share()
+    home.settle()
+    server = home.services.authorization
+    back = server.shares.offer(home.ben, "eva", terms=EVERYTHING, ends_at=None, life=home.services.incarnation.id)
+    assert isinstance(back, Share)
+    assert server.shares.accept(home.eva, back.id)
+    home.settle()
+    assert len(home.rows(home.eva)) == 4
+    owned = home.services.of(home.eva.id)
+    assert {each.connector for each in connections.of_user(owned, home.eva.id)} == {"demo", "files"}
+
+
+@pytest.mark.requirement("household.shares")
+def test_the_receiver_cannot_delete_or_merge_what_others_share(two_accounts: Home) -> None:
+    home = two_accounts
+    home.bring(home.ben, AccountRecord(stable_key="x", currency="EUR", name="Own"), booking("2026-11-02", "-1", "own"))
+    home.share()
+    home.settle()
+    giro, own, now = home.account(home.ben, GIRO.iban), home.account(home.ben, None), home.services.clock.now()
+    with pytest.raises(SharedByOthers):
+        home.services.alone(home.ben.id, lambda s: rebuild.delete(s, user=home.ben, account_id=giro, now=now))
+    for one, other in ((giro, own), (own, giro)):
+        with pytest.raises(NotOneAccount), home.services.of(home.ben.id).transaction() as session:
+            merges.merge(session, user=home.ben, source_id=one, target_id=other, now=now)
+
+
+@pytest.mark.requirement("household.shares")
+def test_an_end_comes_by_itself(two_accounts: Home) -> None:
+    home = two_accounts
+    server, services = home.services.authorization, home.services
+    ends = services.clock.now_in_utc() + timedelta(hours=1)
+    made = server.shares.offer(home.eva, "ben", terms=EVERYTHING, ends_at=ends, life=services.incarnation.id)
+    assert isinstance(made, Share)
+    assert server.shares.accept(home.ben, made.id)
+    home.settle()
+    assert len(home.rows(home.ben)) == 4
+    services.clock.offset += timedelta(hours=2)
+    home.settle()
+    assert home.rows(home.ben) == []
+
+
+@pytest.mark.requirement("household.shares")
+def test_after_a_restore_a_share_rests_until_its_giver_says_that_it_goes_on(two_accounts: Home) -> None:
+    home = two_accounts
+    made = home.share()
+    home.settle()
+    home.services.everybody.execute("UPDATE oauth_shares SET life = 'an earlier one', seen = ''")
+    home.settle()
+    assert home.rows(home.ben) == []
+    server, life = home.services.authorization, home.services.incarnation.id
+    assert not server.shares.go_on(home.ben, made.id, life=life)
+    assert server.shares.go_on(home.eva, made.id, life=life)
+    home.settle()
+    assert len(home.rows(home.ben)) == 4
+
+
+@pytest.mark.requirement("household.shares")
+def test_a_giver_who_is_paused_hands_over_nothing_new_and_one_who_is_removed_nothing_at_all(two_accounts: Home) -> None:
+    home = two_accounts
+    home.share()
+    home.settle()
+    users.pause(home.services.everybody, home.eva.id, since=home.services.clock.now())
+    home.bring(home.eva, GIRO, booking("2026-11-05", "-9.00", "e"), closing("80"))
+    home.settle()
+    assert len(home.rows(home.ben)) == 4
+    home.services.authorization.remove_user(home.eva.id)
+    home.services.everybody.atomically(lambda session: users.remove(session, home.eva.id))
+    home.settle()
+    assert home.rows(home.ben) == []
+
+
+@pytest.mark.requirement("household.shares")
+def test_a_receiver_who_is_removed_takes_the_share_along(two_accounts: Home) -> None:
+    home = two_accounts
+    home.share()
+    home.settle()
+    home.services.everybody.atomically(lambda session: users.remove(session, home.ben.id))
+    home.settle()
+    assert home.services.everybody.rows("SELECT id FROM oauth_shares") == []
+
+
+@pytest.mark.requirement("household.shares")
+def test_hundreds_of_small_commits_leave_as_much_as_one(two_accounts: Home) -> None:
+    home = two_accounts
+    home.share()
+    home.settle()
+    for number in range(3):
+        home.bring(home.eva, SPAR, booking(f"2026-11-1{number}", "1.00", f"n{number}"))
+        home.settle()
+    counts = [
+        home.services.of(user.id).rows("SELECT count(*) AS n FROM contributions WHERE user_id = $1", user.id)[0]["n"]
+        for user in (home.eva, home.ben)
+    ]
+    assert counts[0] == counts[1]
+    assert home.rows(home.ben) == home.rows(home.eva)
+
+
+Offer = Callable[..., object]
+
+
+@pytest.mark.requirement("household.shares")
+def test_an_offer_is_for_the_person_of_this_moment_once_for_a_pair_and_open_for_seven_days(home: Home) -> None:
+    sharing, life = home.services.authorization.shares, home.services.incarnation.id
+
+    def offer(name: str) -> object:
+        return sharing.offer(home.eva, name, terms=EVERYTHING, ends_at=None, life=life)
+
+    assert offer("EVA") == "self"
+    nobody = offer("carla")
+    assert isinstance(nobody, Share)
+    assert nobody.receiver_id is None
+    carla = users.add(
+        home.services.everybody, name="carla", password_hash=None, has_subscription=True, home_currency="EUR",
+        now=home.services.clock.now(),
+    )  # fmt: skip
+    assert sharing.given_to(carla.id) == []
+    assert not sharing.accept(carla, nobody.id)
+    made = offer("Ben")
+    assert isinstance(made, Share)
+    assert offer("ben") == "already"
+    assert not sharing.accept(home.eva, made.id)
+    home.services.clock.offset += timedelta(days=7)
+    assert not sharing.accept(home.ben, made.id)
+    assert sharing.given_by(home.eva.id) == []
+    again = [offer(f"person{number}") for number in range(21)]
+    assert again[20] == "many"
+    assert all(isinstance(each, Share) for each in again[:20])
+
+
+@pytest.mark.requirement("household.shares")
+def test_nobody_ends_or_changes_what_is_not_theirs(two_accounts: Home) -> None:
+    home = two_accounts
+    made = home.share()
+    sharing = home.services.authorization.shares
+    carla = users.add(
+        home.services.everybody, name="carla", password_hash=None, has_subscription=True, home_currency="EUR",
+        now=home.services.clock.now(),
+    )  # fmt: skip
+    assert not sharing.end(carla, made.id)
+    assert not sharing.end(carla, "shr_0")
+    assert sharing.end(home.ben, made.id)
+    assert not sharing.end(home.ben, made.id)
+
+
+@pytest.mark.requirement("household.shares")
+def test_an_end_while_something_is_handed_over_wins(two_accounts: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = two_accounts
+    made = home.share()
+    home.services.households.round()
+    replace = handed_over.replace
+
+    def and_ended_meanwhile(*given: Any, **named: Any) -> None:
+        replace(*given, **named)
+        assert home.services.authorization.shares.end(home.eva, made.id)
+
+    monkeypatch.setattr(handed_over, "replace", and_ended_meanwhile)
+    home.services.households.round()
+    assert home.rows(home.ben) == []
+    monkeypatch.undo()
+    home.settle()
+    assert home.rows(home.ben) == []
+    assert home.services.everybody.rows("SELECT id FROM oauth_shares") == []
