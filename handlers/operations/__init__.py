@@ -26,7 +26,7 @@ from handlers.operations import (
     sync,
     transactions,
 )
-from handlers.operations.cached_answers import CachedOperation, Light
+from handlers.operations.cached_answers import CachedOperation, First, Light
 from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
@@ -34,7 +34,9 @@ from handlers.operations.forecasts import forecast
 from handlers.operations.searching import search
 from handlers.operations.words import annotations, correction_batches, proposed_rules
 from handlers.services import Services
+from storage.changes.first_answers import NEWEST_MAX
 
+OF_ANY_PAGE = ("page", "per_page", "account_ids", "include")
 LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
 LIGHT_SEARCH_ROWS_MAX = 5_000  # a search that finds every row takes about 0.1 ms per 1,000
 
@@ -47,6 +49,19 @@ def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
     return False
 
 
+def _needs_more(_arguments: dict[str, Any]) -> bool:
+    return False
+
+
+def _any(_arguments: dict[str, Any]) -> bool:
+    return True
+
+
+def _first_page(arguments: dict[str, Any]) -> bool:
+    chosen = any(value for name, value in arguments.items() if name not in OF_ANY_PAGE)
+    return not chosen and arguments["page"] * arguments["per_page"] <= NEWEST_MAX
+
+
 def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
     return Need.LIST not in data.loaded or len(data.entries) <= (
         LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX
@@ -54,13 +69,15 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 
 
 class Read(Struct, frozen=True):
-    """An operation that reads one state of a user's data: its function, the parts of the data that it needs, and
-    whether an answer is so quickly made that it needs no thread (`is_light`). The function takes the services, the
-    request, the user's data, and the contract's parameters in snake_case."""
+    """An operation that reads one state of a user's data: its function, the parts of the data that it needs, whether an
+    answer is so quickly made that it needs no thread (`is_light`), and whether with these parameters a user's first
+    answers are most likely enough (`is_first`). The function takes the services, the request, the user's data, and the
+    contract's parameters in snake_case."""
 
     function: Callable[..., Answer]
     needs: Need
     is_light: Light = _never
+    is_first: First = _needs_more
 
 
 class Polled(Struct, frozen=True):
@@ -87,7 +104,7 @@ def _by_id(*entries: Entry) -> dict[str, Entry]:
 FIGURES = _by_id(
     Read(accounts.list_accounts, Need.STATUSES, _always),
     Read(search.sum_transactions, Need.LIST | Need.PENDING),
-    Read(reports.get_cashflow, Need.ACCOUNTS),
+    Read(reports.get_cashflow, Need.FIGURES, is_first=_any),
     Read(reports.get_cashflow_categories, Need.FIGURES),
     Read(reports.get_balances, Need.FIGURES),
     Read(reports.get_snapshot, Need.FIGURES),
@@ -115,7 +132,7 @@ FIGURES = _by_id(
 those."""
 
 SHOWS_BOOKINGS = _by_id(
-    Read(transactions.list_transactions, Need.ACCOUNTS, _light_page),
+    Read(transactions.list_transactions, Need.LIST, _light_page, _first_page),
     Read(search.search_transactions, Need.LIST | Need.PENDING),
     Read(transactions.get_transaction, Need.LIST | Need.DETAILS, _always),
     Read(explanations.explain_transaction, Need.LIST | Need.DETAILS | Need.RULES, _always),
@@ -184,8 +201,10 @@ def operations(services: Services) -> Mapping[str, Operation]:
 
 def _bound(name: str, entry: Entry, services: Services) -> Operation:
     match entry:
-        case Read(function, needs, is_light):
-            return CachedOperation(name=name, services=services, function=function, needs=needs, is_light=is_light)
+        case Read(function, needs, is_light, is_first):
+            return CachedOperation(
+                name=name, services=services, function=function, needs=needs, is_light=is_light, is_first=is_first
+            )
         case Polled(function, kind):
             return feeds.Feed(services=services, kind=kind, changes=function)
     return partial(entry, services)

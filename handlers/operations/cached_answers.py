@@ -18,9 +18,13 @@ Light = Callable[[UserData, dict[str, Any]], bool]
 """Whether an answer can be computed from memory so quickly that the event loop may do it."""
 
 
+First = Callable[[dict[str, Any]], bool]
+"""Whether first answers are most likely enough for a request with these parameters."""
+
+
 class CachedOperation(Struct, frozen=True, kw_only=True):
-    """One operation bound to the services, with a cache of its answers, kept until the user's data change. `needs` are
-    the parts of the data that every request needs; what only some need is loaded when it is first read. `at_once`
+    """One operation bound to the services, with a cache of its answers, kept until the user's data change. Parts of the
+    data that are not among its `needs`, or that first answers do not spare, are loaded when they are read. `at_once`
     answers on the event loop what is cached or quickly made from memory; everything else is called in a thread."""
 
     name: str
@@ -28,12 +32,15 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
     function: Callable[..., Answer]
     needs: Need
     is_light: Light
+    is_first: First
 
     def __call__(self, request: Request, **arguments: Any) -> Answer:
         """Make the answer, with what is not in memory read from the store, and keep it for the same request; may take
         long."""
         key = self._key(request)  # before the work: an answer of yesterday must never be kept as one of today
-        needs = self.needs | Need.WORDS if wants_words(arguments) else self.needs
+        needs = Need.ACCOUNTS if self.is_first(arguments) else self.needs
+        if wants_words(arguments):
+            needs |= Need.WORDS
         only = arguments["id"] if Need.DETAILS in needs else None
         while True:
             try:
@@ -69,7 +76,11 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
         return answer
 
     def _is_light(self, data: UserData, arguments: dict[str, Any]) -> bool:
-        return data.has(self.needs) and not wants_words(arguments) and self.is_light(data, arguments)
+        return (
+            (data.has(self.needs) or self.is_first(arguments))
+            and not wants_words(arguments)
+            and self.is_light(data, arguments)
+        )
 
     def _key(self, request: Request) -> Hashable:
         today: date = self.services.clock.today()  # figures depend on the day

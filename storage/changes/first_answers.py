@@ -27,7 +27,7 @@ from storage.connections import Status
 from storage.database import Row, Session, put_row, set_values
 from storage.transactions import LIST_COLUMNS, Selection
 
-FORM = 1  # raised when rows are written in another form
+FORM = 2  # raised when rows are written in another form
 NEWEST_MAX = 100
 SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""
@@ -35,11 +35,11 @@ WRITING = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 SUMS = (
     "SELECT account_id, date_trunc('month', booking_date)::DATE AS booking_date, sum(amount) AS amount, currency,"
-    " is_adjusting_entry, transfer_account_id, transfer_fee FROM transactions"
+    " is_adjusting_entry, transfer_account_id, min(transfer_id) AS transfer_id, transfer_fee FROM transactions"
     " WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
     " GROUP BY account_id, date_trunc('month', booking_date), amount >= 0, currency, is_adjusting_entry,"
-    " transfer_account_id, transfer_fee, CASE WHEN transfer_fee IS NOT NULL THEN id END"
-    " ORDER BY account_id, booking_date, amount, currency, is_adjusting_entry, transfer_account_id, transfer_fee"
+    " transfer_account_id, transfer_id IS NULL, transfer_fee, CASE WHEN transfer_fee IS NOT NULL THEN id END"
+    " ORDER BY account_id, booking_date, amount, currency, is_adjusting_entry, transfer_account_id, transfer_id"
 )
 AMOUNT_END = Decimal(10) ** 15  # amounts are below it, and so are sums that can stand for them
 _Text = str | None
@@ -52,8 +52,8 @@ FACTS = 6  # of these columns that are no such texts
 
 class Sum(NamedTuple):
     """The sum of the incoming or of the outgoing amounts of an account in one month, apart for each account on the
-    other side and for adjusting entries; or a single transfer that lost a fee on its way. The `booking_date` is the
-    first of the month."""
+    other side, for legs whose other one is there (`transfer_id` is that of any of them) and for adjusting entries; or a
+    single transfer that lost a fee on its way. The `booking_date` is the first of the month."""
 
     account_id: str
     booking_date: date
@@ -61,6 +61,7 @@ class Sum(NamedTuple):
     currency: str
     is_adjusting_entry: bool
     transfer_account_id: str | None
+    transfer_id: str | None
     transfer_fee: Decimal | None
 
 

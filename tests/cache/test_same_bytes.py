@@ -62,6 +62,21 @@ def test_one_answer_of_each_kind_is_the_same(
     is_the_same(forgetful, slow, name, user_ids["globe"], **asked | accounts)
 
 
+@pytest.mark.requirement("cache.first_answers")
+@pytest.mark.parametrize("user", ["demo", "solo", "globe", "empty"])
+def test_first_answers_are_those_of_the_tables(
+    opened: Services, forgetful: Operations, slow: Operations, user_ids: dict[str, str], user: str
+) -> None:
+    owned = [account.id for account in accounts.of_user(opened.everybody, user_ids[user])]
+    is_the_same(forgetful, slow, "listAccounts", user_ids[user])
+    for chosen in (owned, owned[:1], owned[1:]):
+        named = {"account_ids": ",".join(chosen) if chosen else None}
+        for months in (1, 24, 1_000):
+            is_the_same(forgetful, slow, "getCashflow", user_ids[user], **named, months=months)
+        for page in ({}, {"per_page": 50}, {"page": 2, "per_page": 50}, {"page": 3, "per_page": 50}, {"page": 90}):
+            is_the_same(forgetful, slow, "listTransactions", user_ids[user], **PAGE | named | page)
+
+
 @st.composite
 def selections(draw: st.DrawFn) -> tuple[str, int]:
     """A user, and which of the accounts are named, as bits; all bits set names an account of somebody else too."""

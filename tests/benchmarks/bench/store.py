@@ -16,6 +16,8 @@ from handlers.services import Services, open_services
 from handlers.settings import load
 from handlers.sync.detection import detect_after_import
 from storage import compaction, store_facts
+from storage.changes import first_answers
+from storage.database import state_in
 from tests.benchmarks.bench import data
 from tests.benchmarks.bench.data import Size
 
@@ -87,6 +89,9 @@ def _append(services: Services, numbers: range, rows_each: int, *, today: date, 
     database.append("accounts", accounts)
     database.append("account_sources", accounts.select("user_id", "connection_id", account_id="id"))
     database.append("transactions", data.bookings(numbers, rows_each, today=today, now=now))
+    for user_id in ids:
+        state = state_in(database, user_id)
+        first_answers.settle(database, user_id, before=-1, state=state, written={"transactions"})
     detect_after_import(database, ids, today=today)
 
 
