@@ -26,7 +26,7 @@ from handlers.operations import (
     sync,
     transactions,
 )
-from handlers.operations.cached_answers import CachedOperation, First, Light
+from handlers.operations.cached_answers import CachedOperation, First, Light, needs_more
 from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
@@ -46,10 +46,6 @@ def _always(_data: UserData, _arguments: dict[str, Any]) -> bool:
 
 
 def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
-    return False
-
-
-def _needs_more(_arguments: dict[str, Any]) -> bool:
     return False
 
 
@@ -77,7 +73,7 @@ class Read(Struct, frozen=True):
     function: Callable[..., Answer]
     needs: Need
     is_light: Light = _never
-    is_first: First = _needs_more
+    is_first: First = needs_more
 
 
 class Polled(Struct, frozen=True):

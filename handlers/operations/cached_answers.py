@@ -22,6 +22,11 @@ First = Callable[[dict[str, Any]], bool]
 """Whether first answers are most likely enough for a request with these parameters."""
 
 
+def needs_more(_arguments: dict[str, Any]) -> bool:
+    """False: first answers are never enough."""
+    return False
+
+
 class CachedOperation(Struct, frozen=True, kw_only=True):
     """One operation bound to the services, with a cache of its answers, kept until the user's data change. Parts of the
     data that are not among its `needs`, or that first answers do not spare, are loaded when they are read. `at_once`
@@ -32,7 +37,7 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
     function: Callable[..., Answer]
     needs: Need
     is_light: Light
-    is_first: First
+    is_first: First = needs_more
 
     def __call__(self, request: Request, **arguments: Any) -> Answer:
         """Make the answer, with what is not in memory read from the store, and keep it for the same request; may take
