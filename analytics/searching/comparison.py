@@ -53,8 +53,8 @@ def whole_months(span: Span) -> int:
 
 def comparison(asked: Span, compare_with: CompareWith, *, today: date, known_from: date | None) -> Comparison | None:
     """The spans to compare: whole calendar months with as many months before, or with the same months of the year
-    before; other spans with as many days before, or with the same days of the year before. None where nothing is left,
-    or nothing was ever booked.
+    before; other spans with as many days before, or with the same days of the year before. Days from the first of a
+    month until today are months begun, or the year begun. None where nothing is left, or nothing was ever booked.
 
     Days after `today`, and days before `known_from`, the first booking, are in neither span: both are cut to as many
     days as the shorter one has, at their beginnings by as many days as the earlier one begins before the first booking.
@@ -69,6 +69,8 @@ def comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fro
 
 
 def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_from: date) -> Comparison | None:
+    if asked.last == today and asked.first.day == 1:
+        asked = Span(asked.first, _end_begun(asked.first, today))
     months = whole_months(asked)
     if compare_with == "previousYear":
         shift = Shift(months=MONTHS_OF_A_YEAR)
@@ -83,6 +85,12 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
     if days < 1:
         return None
     return Comparison(_part(asked, unknown, days), _part(earlier, unknown, days), shift)
+
+
+def _end_begun(first: date, today: date) -> date:
+    """The end of the calendar months that are begun today, or of the year that they have begun."""
+    is_year = first.month == 1 < today.month and first.year == today.year
+    return today.replace(month=12, day=31) if is_year else last_day(today.replace(day=1))
 
 
 def _part(span: Span, skipped: int, days: int) -> Span:

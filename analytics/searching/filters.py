@@ -38,7 +38,7 @@ class Query(NamedTuple):
     types: tuple[str, ...] = ()
     merchant: str | None = None
     counterpart_iban: str | None = None
-    words: tuple[str, ...] = ()  # of `query_words`
+    words: tuple[tuple[str, ...], ...] = ()  # of `query_words`
     flag: Flag | None = None
     counted: bool = False  # only rows that totals count
     category: str | None = None  # rows are filtered by both before; of parts, a single one has to match everything
@@ -46,9 +46,11 @@ class Query(NamedTuple):
     own_category: str | None = None  # of parts; whole rows are filtered by it before
 
 
-def query_words(text: str) -> tuple[str, ...]:
-    """The words of a query (runs of letters and digits), each once, without case and accents."""
-    return tuple(dict.fromkeys(_WORD.findall(plain(text))))
+def query_words(text: str) -> tuple[tuple[str, ...], ...]:
+    """The alternatives of a query, which `|` separates: of each its words (runs of letters and digits), each once,
+    without case and accents."""
+    found = (tuple(dict.fromkeys(_WORD.findall(plain(each)))) for each in text.split("|"))
+    return tuple(words for words in found if words)
 
 
 def matching_rows(
@@ -132,7 +134,9 @@ def _row_conditions(query: Query) -> Iterator[pl.Expr]:
     if query.words:
         said = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
         text = searchable_text(said)
-        yield from (text.str.contains(_beginning(word)) for word in query.words)
+        yield pl.any_horizontal(
+            pl.all_horizontal(text.str.contains(_beginning(word)) for word in words) for words in query.words
+        )
     if query.flag == "possible_duplicate":
         yield pl.col("is_potential_duplicate")
     if query.flag == "adjusting_entry":

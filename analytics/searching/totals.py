@@ -16,9 +16,15 @@ from analytics.searching.comparison import Shift
 from analytics.searching.filters import Query, category_conditions, matching_rows, merchant
 from analytics.searching.parts import NO_PARTS, apart
 
-Key = Literal["category", "detailedCategory", "merchant", "account", "type", "day", "week", "month", "year"]
+Key = Literal[
+    "category", "detailedCategory", "ownCategory", "tag", "merchant", "account", "type",
+    "day", "weekday", "week", "month", "quarter", "year",
+]  # fmt: skip
+Order = Literal["expenses", "change"]
 KEYS_MAX = 2
-OF_TIME: Collection[Key] = ("day", "week", "month", "year")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+NO_TAGS = pl.DataFrame(schema={"id": pl.String, "tag": pl.String})
+OF_TIME: Collection[Key] = ("day", "weekday", "week", "month", "quarter", "year")
 
 Named = tuple[str | None, ...]
 """The values of a group's keys; None where its rows have no merchant, no type or no finer category."""
@@ -59,12 +65,13 @@ class Totals(Struct, frozen=True, kw_only=True):
     left_out: Mapping[str, int]
     unconverted: Sequence[str]
     spelled: pl.LazyFrame | None = None  # the merchant of each row by its key, which is in lower case, newest first
-    shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, if its parts are in several
+    shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, if it is in several
+    once: Sums | None = None  # of all rows, where groups are by tag: a row with two tags is in both groups
 
     @property
     def whole(self) -> Sums:
         """The sums of all rows that counted."""
-        return _sum_groups(self.groups, self.shared)
+        return self.once or _sum_groups(self.groups, self.shared)
 
 
 class Group(NamedTuple):
@@ -87,22 +94,30 @@ def totals(
     rates: pl.DataFrame = NO_RATES,
     shift: Shift | None = None,
     parts: pl.DataFrame = NO_PARTS,
+    tags: pl.DataFrame = NO_TAGS,
 ) -> Totals:
     """The totals in `currency` of the rows (SEARCHED, all on accounts of `selection`, newest first) that match the
     query.
 
     A row counts as in the cashflow (decisions 13 to 15, 19), so that a month has the same figures. `refunds` are the
     ids of refunds among the rows (`analytics.refunds`), which count whole. `shift` moves days before they become keys,
-    so that groups of two spans can be compared. Of `parts` (PARTS), those that match the query count.
+    so that groups of two spans can be compared. Of `parts` (PARTS), those that match the query count. `tags` are those
+    of the rows (NO_TAGS), for groups by tag.
     """
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
     keys = {column: _KEYS[key](day) for column, key in zip(_columns(group_by), group_by, strict=True)}
     home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
     whole = matching_rows(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
+    once = None
     is_apart = not parts.is_empty()
     if is_apart:
         of_parts = apart(whole, parts, currency=currency, may_be_pending=True, own_category=query.own_category)
         whole = of_parts.filter(*category_conditions(query))
+    if "tag" in group_by:
+        given = {"refunds": refunds, "selection": selection, "currency": currency, "rates": rates, "parts": parts}
+        once = totals(rows, query, **given).whole  # type: ignore[arg-type]
+        numbered = whole if is_apart else whole.with_row_index("booking")
+        whole, is_apart = numbered.join(tags.lazy(), on="id", how="left"), True
     judged = whole.select(
         *(["booking"] if is_apart else []),
         "currency",
@@ -128,6 +143,7 @@ def totals(
         left_out=left_out,
         unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()) if is_unconverted else [],
         shared=shared,
+        once=once,
     )
 
 
@@ -157,21 +173,28 @@ def expenses_by_place(
     )
 
 
-def top_groups(now: Totals, before: Totals | None, *, limit: int, least: int = 1) -> tuple[list[Group], Group]:
+def top_groups(
+    now: Totals, before: Totals | None, *, limit: int, least: int = 1, order: Order = "expenses"
+) -> tuple[list[Group], Group]:
     """At most `limit` groups, sorted by their first key, then by the second, and the sums of the rest.
 
     Groups with fewer than `least` rows in a span in which they have any belong to the rest; so do the smallest others
     until the rest has that many rows, or none.
 
     Periods are in order of time, the earliest first, and the latest are listed. Other keys are sorted by their expenses
-    in all their groups, the highest first, then by income, then by name, with the nameless last. A group that is in
-    only one of the two spans is a group of both.
+    in all their groups, the highest first, then by income, then by name, with the nameless last; with `order` "change"
+    by how much expenses and income together differ between the spans. A group that is in only one of the two spans is a
+    group of both.
     """
     groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
     groups = groups.with_row_index("place")
+    figures = ["expenses", "income"]
+    if before is not None and order == "change":
+        changes = [(pl.col(figure) - pl.col(figure + _BEFORE)).abs() for figure in figures]
+        groups, figures = groups.with_columns(change=pl.sum_horizontal(changes)), ["change", *figures]
     counts = ["count"] if before is None else ["count", "count" + _BEFORE]
     is_small = pl.any_horizontal(pl.col(counts).is_between(1, least - 1))
-    shown = _first_groups(groups.filter(~is_small), now.group_by, limit)
+    shown = _first_groups(groups.filter(~is_small), now.group_by, limit, figures)
     while True:
         left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
         rest = _sum_groups(left, now.shared)
@@ -190,13 +213,19 @@ def top_groups(now: Totals, before: Totals | None, *, limit: int, least: int = 1
     return [*map(Group, named, sums_now, sums_before)], Group((), rest, compared)
 
 
-def _first_groups(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:
-    """The groups that come first, in order. Each value of the first key has at least one group, so only groups of the
-    first `limit` values have to be sorted."""
+def key_name(key: Key, start: date) -> str:
+    """What a period is called that begins on this day."""
+    name: str = _NAMES[key](start.year if key == "year" else start)
+    return name
+
+
+def _first_groups(groups: pl.DataFrame, group_by: Sequence[Key], limit: int, figures: Sequence[str]) -> pl.DataFrame:
+    """The groups that come first, in order, by the sums of these figures. Each value of the first key has at least one
+    group, so only groups of the first `limit` values have to be sorted."""
     cut = pl.LazyFrame.tail if group_by[0] in OF_TIME else pl.LazyFrame.head
     shown, order = groups.lazy(), list[pl.Expr]()
     for key, column in zip(group_by, _columns(group_by), strict=True):
-        sums = {} if key in OF_TIME else {f"{figure}_of_{column}": pl.sum(figure) for figure in ("expenses", "income")}
+        sums = {} if key in OF_TIME else {f"{figure}_of_{column}": pl.sum(figure) for figure in figures}
         by = [*(-pl.col(name) for name in sums), pl.col(column)]
         values = groups.lazy().group_by(column).agg(**sums)
         if not order:
@@ -270,12 +299,16 @@ def _of_merchant(group_by: Sequence[Key]) -> str:
 _KEYS: Mapping[Key, Callable[[pl.Expr], pl.Expr]] = {
     "category": lambda _day: known_category(),
     "detailedCategory": lambda _day: pl.col("detailed_category"),
+    "ownCategory": lambda _day: pl.col("own_category_id"),
+    "tag": lambda _day: pl.col("tag"),
     "merchant": lambda _day: merchant().str.to_lowercase(),
     "account": lambda _day: pl.col("account_id"),
     "type": lambda _day: pl.col("type"),
     "day": lambda day: day,
+    "weekday": lambda _day: pl.col("booking_date").dt.weekday(),
     "week": lambda day: day.dt.truncate("1w"),
     "month": lambda day: day.dt.month_start(),
+    "quarter": lambda day: day.dt.truncate("1q"),
     "year": lambda day: day.dt.year(),
 }
 
@@ -283,6 +316,8 @@ _KEYS: Mapping[Key, Callable[[pl.Expr], pl.Expr]] = {
 _NAMES: Mapping[Key, Callable[[Any], Any]] = {
     "day": date.isoformat,
     "week": lambda monday: "{:04}-W{:02}".format(*monday.isocalendar()),
+    "weekday": lambda number: WEEKDAYS[number - 1],
     "month": lambda first: first.isoformat()[:7],
+    "quarter": lambda first: f"{first.year:04}-Q{(first.month + 2) // 3}",
     "year": "{:04}".format,
 }

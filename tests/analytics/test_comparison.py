@@ -48,6 +48,17 @@ def test_what_is_to_come_is_in_neither_span() -> None:
 
 
 @pytest.mark.requirement("totals.compared")
+def test_days_from_the_first_of_a_month_until_today_are_months_begun() -> None:
+    assert said("2026-11-01", "2026-11-25", "previousPeriod") == "2026-11-01 2026-11-25 2026-10-01 2026-10-25"
+    assert said("2026-10-01", "2026-11-25", "previousPeriod") == "2026-10-01 2026-11-25 2026-08-01 2026-09-25"
+    assert said("2026-01-01", "2026-11-25", "previousPeriod") == "2026-01-01 2026-11-25 2025-01-01 2025-11-25"
+    january = said("2026-01-01", "2026-01-25", "previousPeriod", today="2026-01-25")
+    assert january == "2026-01-01 2026-01-25 2025-12-01 2025-12-25"
+    assert said("2026-11-02", "2026-11-25", "previousPeriod") == "2026-11-02 2026-11-25 2026-10-09 2026-11-01"
+    assert said("2026-11-01", "2026-11-24", "previousPeriod") == "2026-11-01 2026-11-24 2026-10-08 2026-10-31"
+
+
+@pytest.mark.requirement("totals.compared")
 def test_what_lies_before_the_first_booking_is_in_neither_span() -> None:
     year = said("2025-01-01", "2025-12-31", "previousYear", known_from=date(2024, 3, 11))
     assert year == "2025-03-12 2025-12-31 2024-03-11 2024-12-30"  # a leap year

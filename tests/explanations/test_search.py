@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, TransactionRecord
+from analytics.searching.totals import WEEKDAYS
 from tests.explanations.conftest import Holder, Service, body_of
 
 DAY = date(2026, 11, 2)
@@ -81,6 +82,9 @@ def test_strom_finds_stromabschlag_and_not_lindstroem(holder: Holder) -> None:
     assert {row["purpose"] for row in found(holder.client, words="STROM")} == {"Stromabschlag 11/26", "E-Strom"}
     assert {row["purpose"] for row in found(holder.client, words="lindstrom textil")} == {"Lindström Textil"}
     assert body_of(holder.client, "/transactions/totals", words="strom")["expenses"] == 10
+    either = {"Stromabschlag 11/26", "E-Strom", "Lindström Textil"}
+    assert {row["purpose"] for row in found(holder.client, words="strom|lindstrom textil| ")} == either
+    assert {row["purpose"] for row in found(holder.client, words="lindstrom baum|e strom")} == {"E-Strom"}
 
 
 @pytest.mark.requirement("search.status")
@@ -224,6 +228,46 @@ def test_a_year_by_category_is_compared_with_the_year_before(demo_service: Servi
     rent = next(group for group in body["groups"] if group["key"] == "RENT 2026-10")
     october = body_of(client, "/transactions/totals", dateFrom="2025-10-01", dateTo="2025-10-31", category="RENT")
     assert rent["compared"] == {name: october[name] for name in rent["compared"]}
+
+
+@pytest.mark.requirement("totals.compared")
+def test_groups_are_ordered_by_how_much_they_changed(demo_service: Service) -> None:
+    client = demo_service.named("demo")
+    asked = {"dateFrom": "2026-11-01", "dateTo": "2026-11-20", "groupBy": "category", "compareWith": "previousPeriod"}
+    body = body_of(client, "/transactions/totals", sort="change", **asked)
+    assert (body["compared"]["dateFrom"], body["compared"]["dateTo"]) == ("2026-10-01", "2026-10-20")
+    changes = [
+        sum(abs(Decimal(str(group[name])) - Decimal(str(group["compared"][name]))) for name in ("expenses", "income"))
+        for group in body["groups"]
+    ]
+    assert changes == sorted(changes, reverse=True)
+    assert changes[0] > changes[-1]
+    assert client.get("/transactions/totals?sort=change").json() == {"error": "sort: change needs compareWith"}
+
+
+@pytest.mark.requirement("totals.usual")
+def test_a_usual_month_and_the_days_of_the_week_are_those_of_the_rows(demo_service: Service) -> None:
+    client = demo_service.named("demo")
+    days = {"dateFrom": "2026-01-01", "dateTo": "2026-12-31", "category": "GROCERIES"}
+    months = body_of(client, "/transactions/totals", groupBy="month", **days)
+    spent = [Decimal(str(group["expenses"])) for group in months["groups"][:-1]]  # November is not over
+    said = months["perPeriod"]
+    assert (said["periods"], len(spent)) == (10, 10)
+    assert said["expenses"]["mean"] == float(round(sum(spent) / 10, 2))
+    assert said["expenses"]["median"] == float(round((sorted(spent)[4] + sorted(spent)[5]) / 2, 2))
+    quarters = body_of(client, "/transactions/totals", groupBy="quarter", **days)
+    assert [group["key"] for group in quarters["groups"]] == ["2026-Q1", "2026-Q2", "2026-Q3", "2026-Q4"]
+    assert quarters["perPeriod"]["periods"] == 3
+    year = body_of(client, "/transactions/totals", groupBy="year", **days)
+    assert year["perPeriod"] is None
+    weekdays = body_of(client, "/transactions/totals", groupBy="weekday", **days)
+    counts = dict.fromkeys(range(7), 0)
+    for row in found(client, counted="true", **days):
+        counts[date.fromisoformat(row["bookingDate"][:10]).weekday()] += 1
+    assert [(group["key"], group["count"]) for group in weekdays["groups"]] == [
+        (name, count) for name, count in zip(WEEKDAYS, counts.values(), strict=True) if count
+    ]
+    assert "perPeriod" not in weekdays
 
 
 @pytest.mark.requirement("totals.compared")

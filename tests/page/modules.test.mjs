@@ -34,13 +34,13 @@ test("a chosen layout says what was changed and keeps the rest", async () => {
 
 test("an amount has a real minus sign and its currency's decimals", () => {
   as("en-GB");
-  assert.equal(format.money(-1234.5, "EUR"), "−€1,234.50");
-  assert.equal(format.money(12, "EUR", { signed: true }), "+€12.00");
+  assert.equal(format.money(-1234.5, "EUR"), "−\u2060€1,234.50");
+  assert.equal(format.money(12, "EUR", { signed: true }), "+\u2060€12.00");
   assert.equal(format.money(0, "EUR", { signed: true }), "€0.00");
   assert.equal(format.money(-0.001, "EUR"), "€0.00");
   assert.equal(format.money(1500, "JPY"), "JP¥1,500");
   as("de-DE");
-  assert.equal(plain(format.money(-1234.5, "EUR")), "−1.234,50 €");
+  assert.equal(plain(format.money(-1234.5, "EUR")), "−\u20601.234,50 €");
   as("de-CH");
   assert.match(plain(format.money(1234.5, "CHF")), /^CHF 1['’]234\.50$/);
 });
@@ -264,4 +264,17 @@ test("a refusal is a whole sentence in both languages, without the name of a fie
   await words.speak("en");
   assert.equal(words.said({ message: "perPage: must be at most 100" }), "Must be at most 100.");
   assert.equal(words.said({ message: "" }), words.t("failed_text"));
+});
+
+test("money that does not last says since when, and because of what", async () => {
+  globalThis.BroadcastChannel = undefined; // it would keep this process alive
+  const { below } = await import(`${STATIC}/forecast.js`);
+  await words.learn();
+  as("en-GB");
+  const days = [["2026-12-01", 20], ["2026-12-02", -14.1], ["2026-12-03", -40]].map(([date, expected]) => ({ date, expected }));
+  const events = [["2026-12-01", -900, "Rent"], ["2026-12-02", -4.1, "Fee"], ["2026-12-02", -25, "Gas"], ["2026-12-03", -30, "Gym"]];
+  const of = { balance: 945, currency: "EUR", days, events: events.map(([date, amount, name]) => ({ date, amount, name })) };
+  assert.equal(below(of, "2026-11-30"), "It falls below zero on 2 Dec, with Gas (−\u2060€25.00).");
+  assert.equal(below({ ...of, events: [] }, "2026-11-30"), "It falls below zero on 2 Dec, through everyday spending.");
+  assert.equal(below({ ...of, balance: -1 }, "2026-11-30"), "It is below zero now.");
 });

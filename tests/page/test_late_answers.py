@@ -1,17 +1,20 @@
 """Answers that come late, in a real Chromium: what was typed or asked meanwhile stays, what was left is left alone."""
 
+import datetime as dt
 import re
 from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZipFile
 
+import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.contract.demo_server import Demo
+from tests.contract.demo_server import SCOPES, WRITING, Demo
 from tests.page.conftest import Opening
 from tests.page.test_layouts import FEBRUARY, kept_of
 from tests.page.test_own_rules import SAID, lines, rule_of
+from tests.page.test_what_broke import statement
 
 
 def held(page: Page, address: str, method: str) -> Callable[[], None]:
@@ -187,3 +190,62 @@ def test_a_rule_that_is_saved_late_does_not_close_the_one_that_is_being_changed_
     for rule in (words["other"], words["second"]):
         card.get_by_role("button", name=words["remove"] + rule).click()
     expect(card.get_by_text(words["none"])).to_be_visible()
+
+
+@pytest.mark.requirement("page.live")
+@pytest.mark.sampled
+def test_open_tabs_follow_what_comes_in_elsewhere_and_what_is_read_stays_where_it_is(
+    demo: Demo, signed_in: Opening
+) -> None:
+    page = signed_in("/transactions")
+    listening: list[str] = []
+    other = page.context.new_page()
+    other.on("request", lambda asked: listening.append(asked.url))
+    other.goto(demo.origin + "/")
+    expect(other.get_by_text("Corner shop")).to_have_count(0)
+    before = int(re.sub(r"\D", "", page.locator(".found p").inner_text()))
+    page.mouse.wheel(0, 56 * 40)
+    row = page.locator("a.row[href]", has_text=re.compile(".")).nth(12)
+    href, place = row.get_attribute("href"), row.bounding_box()
+    headers = {"Authorization": f"Bearer {demo.token('demo', f'{SCOPES} {WRITING}')}"}
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    with httpx.Client(base_url=demo.base_url, headers=headers, timeout=60) as client:
+        told = client.post("/imports?filename=new.xml", content=statement((today, "-4.20"), (today, "-7.10")).encode(),
+                           headers={"Content-Type": "application/octet-stream"}).json()  # fmt: skip
+        expect(page.locator(".found p")).to_have_text(f"{before + 2:,} transactions")
+        expect(other.get_by_text("Corner shop")).to_have_count(2)
+        assert page.locator(f"a.row[href='{href}']").bounding_box() == place
+        client.delete(f"/imports/{told['importId']}")
+    expect(page.locator(".found p")).to_have_text(f"{before:,} transactions")
+    expect(other.get_by_text("Corner shop")).to_have_count(0)
+    assert not [url for url in listening if "/events" in url]  # one tab listens for both
+    page.close()
+    other.wait_for_event("request", lambda asked: "/events" in asked.url)
+
+
+@pytest.mark.requirement("page.live")
+def test_at_midnight_and_after_a_long_absence_the_page_asks_what_is_now(signed_in: Opening) -> None:
+    page = signed_in("/connections")
+    expect(page.get_by_text("Last sync").first).to_be_visible()
+    with page.expect_request("**/api/v1/profile"):
+        page.clock.set_fixed_time(dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
+    expect(page.get_by_text("yesterday").first).to_be_visible()
+
+
+@pytest.mark.requirement("page.live")
+@pytest.mark.sampled
+def test_a_place_that_could_not_be_had_comes_by_itself_once_the_service_answers_again(
+    signed_in: Opening, complaints: list[str]
+) -> None:
+    page = signed_in("/settings", user="solo")
+    expect(page.get_by_role("heading", name="Appearance")).to_be_visible()
+    for gone in ("**/api/v1/**", "**/assets/**", "**/recurring"):
+        page.route(gone, lambda route: route.abort())
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # the stream of events is cut off, too
+    page.get_by_role("link", name="Recurring").click()
+    expect(page.get_by_text("The service cannot be reached. Is it running").first).to_be_visible()
+    expect(page.get_by_text("The service cannot be reached. Trying again…")).to_be_visible()
+    page.unroute_all()
+    expect(page.get_by_text("Cost per year")).to_be_visible()
+    expect(page.get_by_text("The service cannot be reached. Trying again…")).to_have_count(0)
+    complaints[:] = [told for told in complaints if "ERR_FAILED" not in told]

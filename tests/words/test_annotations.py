@@ -117,6 +117,11 @@ def test_tags_are_found_counted_and_spelled_as_at_first(holder: Holder) -> None:
     assert [row["counterpartName"] for row in listed["transactions"]] == ["Bar", "Hotel"]
     totals = client.get("/transactions/totals", params={"tag": "fErien", "groupBy": "merchant"}).json()
     assert (totals["count"], totals["expenses"]) == (2, 14.0)
+    groups = client.get("/transactions/totals", params={"groupBy": "tag"}).json()
+    said = {group["keys"]["tag"]: (group["count"], group["expenses"]) for group in groups["groups"]}
+    assert (groups["count"], groups["expenses"]) == (3, 15.0)  # one is in two groups and counts once
+    assert said == {"Ferien": (2, 14.0), "Kim": (1, 9.0), None: (1, 1.0)}
+    assert holder.client.get("/transactions/totals?groupBy=tag").status_code == 403
     found = by_name(holder, include="annotation")
     assert (found["Bar"]["tags"], found["Kita"]["tags"], found["Hotel"]["note"]) == (["Ferien"], [], None)
     listed = client.get("/transactions", params={"include": "annotation"}).json()["transactions"]

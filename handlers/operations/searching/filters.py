@@ -66,8 +66,9 @@ class Filters(Struct, kw_only=True):
         """The part of the filters that the store applies when it reads rows; a word to search for is only looked up as
         a part of the text, and `query` checks that a word begins with it. Raises BadRequest."""
         texts = self.search or ""
-        if self.words:
-            texts = " ".join([texts, *query_words(self.words)])
+        alternatives = query_words(self.words or "")
+        if len(alternatives) == 1:  # of several none has to be there
+            texts = " ".join([texts, *alternatives[0]])
         return Selection(
             account_ids=selected.filter,
             category=self.category,

@@ -1,6 +1,6 @@
 """GET /transactions/search and /transactions/totals: the rows that match filters, and the sums over them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any, get_args
@@ -14,7 +14,19 @@ from analytics.periods import last_day
 from analytics.refunds import refund_ids
 from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
 from analytics.searching.filters import Sort, in_order, matching_rows
-from analytics.searching.totals import KEYS_MAX, Group, Key, Sums, Totals, top_groups, totals
+from analytics.searching.per_period import NEXT, usual, whole_periods
+from analytics.searching.totals import (
+    KEYS_MAX,
+    NO_TAGS,
+    Group,
+    Key,
+    Order,
+    Sums,
+    Totals,
+    key_name,
+    top_groups,
+    totals,
+)
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
@@ -26,7 +38,7 @@ from handlers.operations.reports import money_of, unconverted_header
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import listed_values, selected_or_all
 from handlers.operations.transactions import links
-from handlers.operations.words.row_words import DETAILED, asks_for_words, words_of
+from handlers.operations.words.row_words import ASKED, DETAILED, OF_WORDS, asks_for_words, words_of
 from handlers.services import Services
 from storage.accounts import SelectedAccounts
 from storage.transactions import Selection
@@ -81,13 +93,16 @@ def sum_transactions(
     group_by: str | None,
     limit: int,
     compare_with: CompareWith | None,
+    sort: Order = "expenses",
     **parameters: Any,
 ) -> Answer:
     """Sum the rows that match the filters of a search (decisions 13 to 16, 19): in all, by group, and compared with
     another span. Raises Forbidden where a grant of figures only would learn of single bookings."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
-    filters.check(caller)
+    filters.check(caller, ASKED if OF_WORDS.intersection(keys) else None)
+    if sort == "change" and compare_with is None:
+        raise BadRequest("sort: change needs compareWith")
     if caller.figures_only:
         _refuse_bookings(parameters, keys, today)
     selected = selected_or_all(reading.accounts, filters.account_ids, caller)
@@ -106,6 +121,9 @@ def sum_transactions(
     if DETAILED in keys and caller.coverage is not None:
         as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
         parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
+    if "ownCategory" in keys:
+        parts = [part.with_columns(own_category_id=_owned(reading)) for part in parts]
+    tags = _tags(reading) if "tag" in keys else NO_TAGS
     currency, rates = money_of(services, reading, selected.accounts, pl.concat(part[["currency"]] for part in parts))
     refunds = _refunds(reading, filters, selected, parts)
     now, *before = (
@@ -119,6 +137,7 @@ def sum_transactions(
             rates=rates,
             shift=spans.shift if spans is not None and place else None,
             parts=split,
+            tags=tags,
         )
         for place, rows in enumerate(parts)
     )
@@ -128,7 +147,13 @@ def sum_transactions(
     body = {"currency": currency, **shape(now.whole), "leftOut": now.left_out}
     if keys:
         least = LEAST_OF_FIGURES if caller.figures_only else 1
-        body |= _groups(now, before[0] if before else None, shape, limit=limit, least=least)
+        said = _names_of_words(reading, caller) if OF_WORDS.intersection(keys) else {}
+        earlier = before[0] if before else None
+        body |= _groups(now, earlier, shape, said, limit=limit, least=least, order=sort)
+        if len(keys) == 1 and keys[0] in NEXT and not caller.figures_only:
+            first = max(filter(None, (filters.date_from, first_booking(reading.figures, selected.ids))), default=today)
+            periods = whole_periods(keys[0], first, min(filters.date_to or today, today))
+            body["perPeriod"] = _per_period(now, periods, currency) if periods else None
     if asked is not None:
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
@@ -208,7 +233,54 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
     return selection._replace(date_from=span.first, date_to=span.last)
 
 
-def _groups(now: Totals, before: Totals | None, shape: Callable[[Sums], Json], *, limit: int, least: int) -> Json:
+def _owned(reading: UserData) -> pl.Expr:
+    """The id of the own category of each row that is no part."""
+    owned = {id_: own_id for id_, (own_id, _leaf) in reading.words.owned.items()}
+    if not owned:
+        return pl.lit(None, pl.String)
+    return pl.col("id").replace_strict(owned, default=None, return_dtype=pl.String)
+
+
+def _tags(reading: UserData) -> pl.DataFrame:
+    """The tags of all bookings, each on a row of its own, written as words are compared (NO_TAGS)."""
+    pairs = [(id_, tag) for id_, said in reading.words.by_id.items() for tag in said.all_tags]
+    return pl.DataFrame(pairs, schema=NO_TAGS.schema, orient="row")
+
+
+def _names_of_words(reading: UserData, caller: Principal) -> Mapping[Key, Mapping[str, str]]:
+    """What the user calls their own categories, by id, and their tags, as they are compared."""
+    tags = {tag: name for tag, (name, _count) in reading.words.names(caller.covers).items()}
+    return {"ownCategory": {id_: each.name for id_, each in reading.words.own.items()}, "tag": tags}
+
+
+def _per_period(now: Totals, periods: Sequence[date], currency: str) -> Json:
+    """As JSON, what a usual one of these periods comes to."""
+    (kind,) = now.group_by
+    rows = now.groups.iter_rows(named=True)
+    figures = {row["key_0"] if kind != "year" else date(row["key_0"], 1, 1): row for row in rows}
+
+    def shape(name: str) -> Json:
+        found = usual({day: row[name] for day, row in figures.items()}, periods)
+        return {
+            "mean": json_shapes.money(found.mean, currency),
+            "median": json_shapes.money(found.median, currency),
+            "outliers": [key_name(kind, day) for day in found.outliers],
+            "meanWithoutOutliers": json_shapes.money(found.mean_of_others, currency),
+        }
+
+    return {"periods": len(periods), "expenses": shape("expenses"), "income": shape("income")}
+
+
+def _groups(
+    now: Totals,
+    before: Totals | None,
+    shape: Callable[[Sums], Json],
+    said: Mapping[Key, Mapping[str, str]],
+    *,
+    limit: int,
+    least: int,
+    order: Order,
+) -> Json:
     """As JSON, at most `limit` groups of at least `least` rows (the latest ones, in order of time, where the first key
     is a time; else those with the highest expenses first), and the sums of all others as one; each with its sums in
     `before`, if an earlier span is compared."""
@@ -216,15 +288,19 @@ def _groups(now: Totals, before: Totals | None, shape: Callable[[Sums], Json], *
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
 
-    groups, rest = top_groups(now, before, limit=limit, least=least)
+    def keys_of(group: Group) -> dict[Key, str | None]:
+        named = zip(now.group_by, group.named, strict=True)
+        return {key: said[key].get(value, value) if key in said and value else value for key, value in named}
+
+    groups, rest = top_groups(now, before, limit=limit, least=least, order=order)
     return {
         "groups": [
             {
-                "key": " ".join(filter(None, group.named)),
-                "keys": dict(zip(now.group_by, group.named, strict=True)),
+                "key": " ".join(filter(None, keys.values())),
+                "keys": keys,
                 **shape_group(group),
             }
-            for group in groups
+            for group, keys in ((each, keys_of(each)) for each in groups)
         ],
         "rest": shape_group(rest),
     }

@@ -18,6 +18,8 @@ from storage.words.annotations import Annotation, OwnCategory
 
 ASKED = "annotation"
 DETAILED = "detailedCategory"
+OF_WORDS = frozenset({"tag", "ownCategory"})
+"""Keys of groups that are made of what a person says."""
 SILENT = Annotation("")
 
 
@@ -27,10 +29,11 @@ def asks_for_words(include: str | None) -> bool:
 
 
 def wants_words(arguments: Mapping[str, Any]) -> bool:
-    """Whether these arguments of an operation need annotations to be read: by a `tag` or an `own_category`, or because
-    `include` asks for annotations."""
+    """Whether these arguments of an operation need annotations to be read: by a `tag` or an `own_category`, as a filter
+    or as groups, or because `include` asks for annotations."""
     filters = (arguments.get("tag"), arguments.get("own_category"))
-    return filters != (None, None) or asks_for_words(arguments.get("include"))
+    grouped = OF_WORDS.intersection(map(str.strip, (arguments.get("group_by") or "").split(",")))
+    return filters != (None, None) or bool(grouped) or asks_for_words(arguments.get("include"))
 
 
 def check_words(caller: Principal, include: str | None, tag: str | None, own_category: str | None = None) -> None:

@@ -21,7 +21,7 @@ export default function Account({ person, parameters }) {
     <${Held} account=${account} today=${person.profile.today} />
     <${Card} title=${t("in_and_out")}><${Totals} asked=${{ accountIds: id }} person=${person} counted
       link=${(month) => address("/transactions", { account: id, ...daysOf(month) })} /><//>
-    <div class="overview"><${Forecast} person=${person} accountIds=${id} /><${Parties} asked=${{ accountIds: id }} title=${t("with_whom")} /></div>
+    <div class="overview"><${Forecast} person=${person} accountId=${id} /><${Parties} asked=${{ accountIds: id }} title=${t("with_whom")} /></div>
     <${Latest} asked=${{ accountIds: id }} person=${person} link=${list} />
   <//>`;
 }

@@ -1,11 +1,11 @@
 /** Asks the interface: remembers answers until something changes, waits where it is told to, tries again where it helps. */
-import { accessToken, anotherToken } from "./auth.js";
+import { accessToken, anotherToken, tellOthers } from "./auth.js";
 import { address } from "./place.js";
 import { shared, useEffect, useEvents, useMemo, useState } from "./ui.js";
 import { learn } from "./words.js";
 
 const RETRIED_FOR = 20_000;
-const UNREACHABLE = new Set([502, 503, 504]);
+export const UNREACHABLE = new Set([502, 503, 504]);
 
 /** The interface said no: its status, its sentence, and the id under which the log knows the request. */
 export class Refused extends Error {
@@ -30,11 +30,25 @@ const condition = shared(null);
  * is hidden now must not be asked about.
  */
 export async function forget() {
-  kept = new Map();
+  tellOthers();
+  await anew();
+}
+
+let renewals = 0;
+
+/** What was remembered is asked for anew by whoever shows it. */
+export async function anew() {
+  renewals += 1;
+  const mine = renewals;
+  const accounts = await change("GET", "/accounts").catch(() => null); // whoever shows them is told why
+  if (mine !== renewals) return; // a later change is on its way
+  kept = new Map(accounts && [[operation("/accounts"), accounts]]);
   coming = new Map();
-  await read("/accounts").catch(() => null); // whoever shows them is told why
   version.set(version.get() + 1);
 }
+
+/** Each minute another number: whoever says how long ago something was says it anew. */
+export const minute = shared(0);
 
 /**
  * What goes along with a request, besides its parameters.
@@ -140,7 +154,7 @@ async function refused(answer) {
 }
 
 /** @param {number} milliseconds @param {AbortSignal} [signal] @returns {Promise<void>} */
-function pause(milliseconds, signal) {
+export function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
     signal?.addEventListener("abort", () => {
@@ -154,9 +168,9 @@ function pause(milliseconds, signal) {
 export const one = (kind, id, below = "") => `/${kind}/${encodeURIComponent(id)}${below}`;
 
 /** The address of an operation. */
-const operation = (path, parameters) => address(`/api/v1${path}`, parameters);
+export const operation = (path, parameters) => address(`/api/v1${path}`, parameters);
 
-function tell(mark, value) {
+export function tell(mark, value) {
   if (value) conditions.set(mark, value);
   else if (!conditions.delete(mark)) return;
   condition.set([...conditions.values()].at(-1) ?? null);
@@ -179,7 +193,8 @@ export function useRead(path, parameters = {}) {
     if (!path) return undefined;
     read(path, parameters, { signal: overtaken.signal }).then(
       (data) => overtaken.signal.aborted || setState({ asked, data, error: null }),
-      (error) => overtaken.signal.aborted || setState({ asked, data: null, error }),
+      // what was known stays while nobody answers
+      (error) => overtaken.signal.aborted || setState((before) => (error instanceof Away && before.asked === asked && before.data ? before : { asked, data: null, error })),
     );
     return () => overtaken.abort();
   }, [asked, turn, attempt]);

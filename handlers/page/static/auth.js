@@ -141,7 +141,20 @@ function base64url(bytes) {
   return text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-channel?.addEventListener("message", () => {
+const CHANGED = "changed";
+
+/** Tell the other tabs of this browser that something is not as it was. */
+export const tellOthers = () => channel?.postMessage(CHANGED);
+
+/** `act` when another tab tells so; what is returned ends it. */
+export function onChange(act) {
+  const heard = ({ data }) => data === CHANGED && act();
+  channel?.addEventListener("message", heard);
+  return () => channel?.removeEventListener("message", heard);
+}
+
+channel?.addEventListener("message", ({ data }) => {
+  if (data === CHANGED) return;
   clearTimeout(timer);
   token = null;
   ended();

@@ -1,5 +1,5 @@
 /** Connections: where the bookings come from, how each source is, and when it may be asked again. */
-import { useRead } from "./api.js";
+import { minute, useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
 import { ConnectBank, FolderHint } from "./first-run.js";
 import { AUTH_URL } from "./place.js";
@@ -10,6 +10,7 @@ import { named, t } from "./words.js";
 
 export default function Connections({ person }) {
   const list = useRead("/connections");
+  minute.use();
   useIsSyncing(list);
   return html`<${Place} title=${t("connections")} text=${t("connections_text")} actions=${html`<${ConnectBank} />`}>
     <${Loaded} of=${list} bones=${tallBones}>

@@ -32,8 +32,8 @@ function maker(kind, options) {
   return made.get(key);
 }
 
-/** A real minus sign: a hyphen is often not read out, and is as short as it is wrong. */
-const withMinus = (text) => text.replaceAll("-", "−");
+/** A real minus sign: a hyphen is often not read out, and is as short as it is wrong. A sign never ends a line before its number. */
+const withMinus = (text) => text.replaceAll("-", "−").replace(/[−+](?!\u2060)/g, "$&\u2060");
 
 /** An amount: 12.5 in EUR is €12.50. `signed` writes a plus too. */
 export function money(amount, currency, { signed = false } = {}) {
@@ -42,7 +42,7 @@ export function money(amount, currency, { signed = false } = {}) {
 }
 
 /** An amount of whatever currency: 12.5 is 12.50. */
-export const amount = (value) => maker(Intl.NumberFormat, { minimumFractionDigits: 2 }).format(value);
+export const amount = (value) => withMinus(maker(Intl.NumberFormat, { minimumFractionDigits: 2 }).format(value));
 
 /** An amount for the side of a chart: no decimals. */
 export function roundMoney(amount, currency) {
@@ -63,7 +63,7 @@ export const count = (value) => withMinus(maker(Intl.NumberFormat, {}).format(va
 export const currencyName = (code) => `${new Intl.DisplayNames(tag, { type: "currency" }).of(code)} (${code})`;
 
 /** A whole percentage: 54 is 54 %. */
-export const percent = (value) => maker(Intl.NumberFormat, { style: "percent" }).format(value / 100);
+export const percent = (value) => withMinus(maker(Intl.NumberFormat, { style: "percent" }).format(value / 100));
 
 const DAY = 86_400_000; // milliseconds
 

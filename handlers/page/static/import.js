@@ -5,6 +5,7 @@ import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
 import { KeptLayouts, Layout } from "./layout.js";
 import { Bones, Card, Choice, Dialog, Line, Money, Place, Told, accountAmong, accountName, shortIban, tried } from "./parts.js";
+import { address } from "./place.js";
 import { html, shared, useRef, useState } from "./ui.js";
 import { t, told } from "./words.js";
 
@@ -58,13 +59,16 @@ async function store(all) {
     set(key, await sent(file, { ...asked, ...kept }, false));
   }
   forget();
+  lookAgain();
 }
+
+/** What was found new or known in files that wait may be otherwise now. */
+const lookAgain = () => files.get().filter(({ state }) => state === "looked").forEach(look);
 
 /** Take these imports back, the last one first; one that cannot be taken back ends it. */
 async function undo(all) {
-  for (const { key, report } of [...all].reverse()) {
+  for (const { report } of [...all].reverse()) {
     if (!(await takenBack(report.importId))) return;
-    set(key, { state: "undone" });
   }
 }
 
@@ -127,7 +131,14 @@ async function sent(file, asked, dryRun) {
   }
 }
 
-const takenBack = (importId) => tried(() => change("DELETE", one("imports", importId)), () => t("import_undone"));
+/** Take an import back; its file may be imported once more. */
+async function takenBack(importId) {
+  const isDone = await tried(() => change("DELETE", one("imports", importId)), () => t("import_undone"));
+  if (!isDone) return false;
+  for (const { key, state, report } of files.get()) if (state === "imported" && report.importId === importId) set(key, { state: "undone" });
+  lookAgain();
+  return true;
+}
 
 /** Where files are dropped or chosen. */
 export function DropZone({ onFiles }) {
@@ -166,7 +177,8 @@ function FileCard({ each: { file, asked, state, error, report, layouts = [], kee
     <div role="status">
       ${isWorking && html`<p class="soft">${t(state === "reading" ? "reading" : "importing")}</p><${Bones} rows="2" />`}
       ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang=${error.lang}>${error.text}</span></p>`}
-      ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>`}
+      ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>
+        <p class="buttons"><button type="button" onClick=${() => onAsk({})}>${t("look_again")}</button></p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
     ${["reading", "refused", "looked"].includes(state) && layouts.map((layout, place) => html`<${Layout} key=${place} layout=${layout} number=${layouts.length > 1 ? ` ${place + 1}` : ""} isKept=${keepLayout}
@@ -182,8 +194,15 @@ function FileCard({ each: { file, asked, state, error, report, layouts = [], kee
         <p class="buttons">${report.new > 0
           ? html`<button type="button" class="primary" onClick=${onImport}>${t("import_n", { n: report.new })}</button>`
           : html`<span class="soft">${t("all_known")}</span>`}</p>`}`}
-    ${state === "imported" && report.new > 0 && html`<p class="buttons"><button type="button" onClick=${onUndo}>${t("undo")}</button></p>`}
+    ${state === "imported" && html`<p class="buttons"><a class="button primary" href=${wayOn(report, person)}>${t("see_transactions")}</a>
+      ${report.new > 0 && html`<button type="button" onClick=${onUndo}>${t("undo")}</button>`}</p>`}
   </section>`;
+}
+
+/** From what was imported to the bookings of its account, or of all where it has several. */
+function wayOn({ statements }, { accounts }) {
+  const own = accounts.filter(({ iban }) => statements.some((statement) => iban && statement.iban === iban));
+  return address("/transactions", { account: own.length === 1 ? own[0].id : "" });
 }
 
 const nameOf = (accountId, person) => {

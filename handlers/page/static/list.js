@@ -11,6 +11,19 @@ const RESTS_AFTER = 90; // milliseconds without scrolling: pages flown over are 
 
 const rowHeight = () => (matchMedia("(max-width: 719px)").matches ? 64 : 56);
 
+const rowIn = (pages, index) => pages.get(Math.floor(index / PER_PAGE))?.[index % PER_PAGE];
+
+/** By how many rows the one at `index` has moved, now that `rows` are the first ones of `total`. */
+function movedBy(before, rows, total, index) {
+  if (index >= rows.length) return total - before.total;
+  const now = rows.findIndex(({ id }) => id === rowIn(before.pages, index)?.id);
+  return now < 0 ? 0 : now - index;
+}
+
+/** Pages whose rows have moved by `shift`. */
+const shifted = (pages, shift) =>
+  [...pages.keys()].map((page) => [page, Array.from({ length: PER_PAGE }, (_, place) => rowIn(pages, page * PER_PAGE + place - shift))]);
+
 /**
  * `path` and `parameters` are asked for page by page; `rowsOf` finds the rows in an answer. `first` is the first page,
  * `total` how many rows there are. `children(row, index, before)` is what stands in a row, null while it is on its way.
@@ -26,13 +39,16 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
   const wanted = useRef(null); // the row that the focus waits for
   const key = JSON.stringify([path, parameters]);
   const kept = useRef(null);
+  const shift = useRef(0); // rows that came above those in view, which stay where they are
   if (kept.current?.key !== key || kept.current.first !== first) {
     if (kept.current && kept.current.key !== key) setActive(0);
     // after a change the rows in view stay until those that replace them have come
-    const before = kept.current?.key === key ? kept.current.pages : [];
-    kept.current = { key, first, pages: new Map([...before, [0, rowsOf(first)]]), fresh: new Set([0]) };
+    const before = kept.current?.key === key ? kept.current : { pages: new Map(), total };
+    const inView = view.from + (view.from > 0 ? AROUND : 0);
+    shift.current = inView === 0 ? 0 : movedBy(before, rowsOf(first), total, inView);
+    kept.current = { key, first, total, pages: new Map([...shifted(before.pages, shift.current), [0, rowsOf(first)]]), fresh: new Set([0]) };
   }
-  const rowAt = (index) => kept.current.pages.get(Math.floor(index / PER_PAGE))?.[index % PER_PAGE];
+  const rowAt = (index) => rowIn(kept.current.pages, index);
 
   const measure = () => {
     const height = rowHeight();
@@ -67,6 +83,12 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
     };
   }, [view.from, view.to, key, total, first, attempt]);
 
+  useLayoutEffect(() => {
+    if (shift.current === 0) return;
+    scrollBy(0, shift.current * view.height);
+    setActive((before) => Math.max(0, before + shift.current));
+    shift.current = 0;
+  });
   useLayoutEffect(() => {
     if (wanted.current === null || !rowAt(wanted.current)) return;
     const row = list.current.querySelector(`[data-index="${wanted.current}"]`);

@@ -63,6 +63,7 @@ function Banner() {
 function Frame() {
   const { path, parameters } = usePlace();
   const person = usePerson();
+  const live = useModule("live");
   useEffect(() => scrollTo(0, 0), [path]);
   const place = [...PLACES, ...ASIDE, ...BEHIND].find((name) => pathOf(name) === path);
   const module = useModule(place); // loaded when it is opened for the first time
@@ -84,6 +85,7 @@ function Frame() {
     <${Navigation} current=${place} person=${person.data?.profile.name} />
     <main id="content" tabindex="-1"><${Banner} />${content}</main>
     ${booking && person.data && html`<${OpenBooking} key=${booking} id=${booking} person=${person.data} onClose=${() => leave(beside({ [name]: "" }))} />`}
+    ${live.data && html`<${live.data.default} timeZone=${person.data?.profile.timeZone} />`}
     <${Toasts} />`;
 }
 

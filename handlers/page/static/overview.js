@@ -1,5 +1,5 @@
 /** The overview: what there is, how it came about, what is coming. */
-import { useModule, useRead } from "./api.js";
+import { minute, useModule, useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
@@ -17,6 +17,7 @@ export default function Overview({ person }) {
 
 function Figures({ person }) {
   const [months, setMonths] = useState("12");
+  minute.use();
   const balances = useRead("/balances", {
     accountIds: person.ids, dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
     every: months && months !== "24" ? "day" : "week",

@@ -3,7 +3,7 @@ import { change, one, useRead } from "./api.js";
 import { Loaded, tried } from "./parts.js";
 import { Splits } from "./splits.js";
 import { TagField } from "./tags.js";
-import { html, useState } from "./ui.js";
+import { html, useEffect, useEvents, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const NOTE_LENGTH_MAX = 4000;
@@ -16,15 +16,22 @@ export function OwnWords({ row }) {
   return html`<div class="correction">
     <h3>${t("own_words")}</h3>
     <${Loaded} of=${said}>${(data) => html`
-      <${Note} said=${data.note ?? ""} keep=${keep} />
+      <${Note} said=${data.note ?? ""} keep=${keep} path=${path} />
       <${Tags} said=${data} keep=${keep} />
       ${!row.isAdjustingEntry && html`<${Splits} row=${row} said=${data} keep=${keep} />`}
     `}<//>
   </div>`;
 }
 
-function Note({ said, keep }) {
-  const [note, setNote] = useState(said);
+const drafts = new Map(); // notes that were typed and not saved, by the path of their booking; gone with the tab
+
+function Note({ said, keep, path }) {
+  const [note, setNote] = useState(drafts.get(path) ?? said);
+  useEffect(() => {
+    if (note === said) drafts.delete(path);
+    else drafts.set(path, note);
+  }, [note, said]);
+  useEvents({ beforeunload: (event) => drafts.size > 0 && event.preventDefault() });
   return html`<div class="field"><label for="own-note">${t("note")}</label>
     <textarea id="own-note" rows="3" maxlength=${NOTE_LENGTH_MAX} value=${note} onInput=${(event) => setNote(event.target.value)}></textarea>
     <p class="buttons"><button type="button" disabled=${note === said} onClick=${() => keep({ note: note || null })}>${t("keep_note")}</button></p>

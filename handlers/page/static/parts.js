@@ -4,7 +4,7 @@ import { SignedOut, signIn, signOut } from "./auth.js";
 import { inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address, beside } from "./place.js";
-import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
+import { html, shared, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { named, said, t, told } from "./words.js";
 
 /** An amount that programs can read too; `signed` writes a plus and colours what came in. */
@@ -140,12 +140,15 @@ export const Line = ({ title, about, children }) => html`<li class="line tall"><
 export function Dialog({ title, onClose, children }) {
   const dialog = useRef();
   const id = useId();
+  const [depth] = useState(() => openDialogs.get() + 1);
   useLayoutEffect(() => {
+    openDialogs.set(openDialogs.get() + 1);
     const opened = dialog.current;
     const opener = /** @type {HTMLElement | SVGElement | null} */ (document.activeElement);
     opened.showModal();
     return () => {
       opened.close();
+      openDialogs.set(openDialogs.get() - 1);
       opener?.focus?.({ preventScroll: true });
     };
   }, []);
@@ -162,14 +165,21 @@ export function Dialog({ title, onClose, children }) {
       </header>
       ${children}
     </div>
+    <${Toasts} depth=${depth} />
   </dialog>`;
 }
 
-/** @type {(shown: { text: string, action: { text: string, act: () => void } | null }) => void} */
-let showToast;
+const saying = shared(null);
+const openDialogs = shared(0);
+let sayingEnds = 0;
+const SAID_FOR = { done: 6000, undo: 12_000, failed: 20_000 }; // milliseconds
 
-/** Say for a while that something was done, with something to do about it (`{text, act}`). */
-export const toast = (text, action = null) => showToast({ text, action });
+/** Say for a while that something was done, with something to do about it (`{text, act}`), or that it was not. */
+export function toast(text, action = null, isFailed = false) {
+  clearTimeout(sayingEnds);
+  saying.set({ text, action });
+  sayingEnds = setTimeout(() => saying.set(null), SAID_FOR[isFailed ? "failed" : action ? "undo" : "done"]);
+}
 
 /**
  * Change something and say what came of it, or why not: the answer, true where there is none, or false if it was not done. `told` makes a sentence of the answer, `next`
@@ -182,7 +192,7 @@ export async function tried(work, told, next) {
     toast(told(answer), next?.(answer));
     return answer ?? true;
   } catch (error) {
-    toast(said(error));
+    toast(error instanceof Away ? t("not_reached") : said(error), null, true);
     return false;
   }
 }
@@ -195,16 +205,14 @@ export const SignOut = () => html`<button type="button" onClick=${() => signOut(
   <${Icon} name="out" />${t("sign_out")}
 </button>`;
 
-/** Where toasts appear; screen readers hear them. */
-export function Toasts() {
-  const [shown, setShown] = useState(null);
-  useEffect(() => {
-    showToast = setShown;
-    const timer = shown && setTimeout(() => setShown(null), shown.action ? 12_000 : 6000);
-    return () => clearTimeout(timer);
-  }, [shown]);
+/**
+ * Where toasts appear and screen readers hear them: `depth` dialogs lie below, for a modal one hides and silences what is around it.
+ */
+export function Toasts({ depth = 0 }) {
+  const told = saying.use();
+  const shown = openDialogs.use() === depth && told;
   const act = () => {
-    setShown(null);
+    saying.set(null);
     shown.action.act();
   };
   return html`<div class="toasts" role="status" aria-live="polite">
@@ -219,9 +227,9 @@ export function Toasts() {
 /** Whom a booking is with: the merchant, the other side, or what it is for. */
 export const partyOf = (row) => row.merchantName ?? row.counterpartName ?? row.purpose ?? t("no_name");
 
-/** What an account is called: by its name, else by its kind. */
+/** What an account is called: by its name, else by its kind; one that has just gone is still in answers about it. */
 export const accountName = (account) =>
-  account.accountName ?? (account.accountType ? named(account.accountType) : shortIban(account.iban)) ?? t("account");
+  account?.accountName ?? (account?.accountType ? named(account.accountType) : shortIban(account?.iban)) ?? t("account");
 
 /** An account among others, of which two may have one name. */
 export const accountAmong = (account) => [accountName(account), account.bankName ?? account.bankConnection.bankName].join(", ");

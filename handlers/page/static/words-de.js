@@ -23,6 +23,7 @@ export default {
   again: "Erneut versuchen",
   failed: "Das hat nicht geklappt.",
   failed_text: "Der Dienst konnte nicht antworten. Es wurde nichts geändert.",
+  not_reached: "Der Dienst ist nicht erreichbar. Ihre Eingabe bleibt stehen.",
   request: "Anfrage {id}",
   away: "Der Dienst ist nicht erreichbar. Neuer Versuch…",
   away_text: "Der Dienst ist nicht erreichbar. Läuft er, und sind Sie online?",

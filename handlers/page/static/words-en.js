@@ -23,6 +23,7 @@ export default {
   again: "Try again",
   failed: "That did not work.",
   failed_text: "The service could not answer. Nothing was changed.",
+  not_reached: "The service cannot be reached. What you typed is still here.",
   request: "Request {id}",
   away: "The service cannot be reached. Trying again…",
   away_text: "The service cannot be reached. Is it running, and are you online?",
