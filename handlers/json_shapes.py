@@ -227,13 +227,17 @@ STANDING = frozenset(
         "overdueSince",
         "confirmation",
         "addedTo",
+        "category",
     }
 )
 """The fields of a SubscriptionDetail that only requests with a status or a direction get."""
 
 
-def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable[Json], today: date) -> Json:
-    """The recurring payment with its history as JSON (SubscriptionDetail of the contract)."""
+def subscription_detail(
+    row: Mapping[str, Any], past: History, charges: Iterable[Json], today: date, *, category: str | None
+) -> Json:
+    """The recurring payment with its history as JSON (SubscriptionDetail of the contract); `category` is that of its
+    latest charge."""
     currency = row["currency"]
     outlook = outlook_of(past, is_over=row["is_over"], today=today)
     has_ended = outlook.status == "ended"
@@ -268,6 +272,7 @@ def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable
         "overdueSince": day(outlook.overdue_since),
         "confirmation": row["confirmation"],
         "addedTo": row["added_to"],
+        "category": category,
     }
 
 

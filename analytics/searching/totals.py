@@ -20,7 +20,7 @@ Key = Literal[
     "category", "detailedCategory", "ownCategory", "tag", "merchant", "account", "type",
     "day", "weekday", "week", "month", "quarter", "year",
 ]  # fmt: skip
-Order = Literal["expenses", "change"]
+Order = Literal["expenses", "change", "-bookingDate", "bookingDate", "-amount", "amount"]  # the last four: expenses
 KEYS_MAX = 2
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 NO_TAGS = pl.DataFrame(schema={"id": pl.String, "tag": pl.String})

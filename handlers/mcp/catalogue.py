@@ -1,5 +1,6 @@
 """The tools as clients list them: read from handlers/mcp/tools.json, with arguments described by the contract."""
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -15,6 +16,17 @@ from handlers.names import Json
 from handlers.operations import GIVES_FIGURES, SHOWS_BOOKINGS
 
 FILE_NAME = "tools.json"
+DAY_LENGTH = len("2026-10-01")
+DAY_WITH_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]", re.ASCII)
+FORMS = {
+    "string": "text in quotes",
+    "integer": "a whole number such as 10",
+    "number": "a number such as 86.5",
+    "boolean": "true or false",
+    "array": 'a list of texts such as ["a", "b"]',
+    "object": "an object",
+}
+A_DAY = "a day such as 2026-10-01"
 
 
 class WrongArgument(Exception):
@@ -42,8 +54,10 @@ class Tool(Struct, frozen=True, kw_only=True):
     def arguments(self, given: object) -> Json:
         """The arguments of a call by name, with defaults for those left out, None where there is no default; raises
         WrongArgument."""
-        values = {} if given is None else given
         properties: Json = self.listed["inputSchema"]["properties"]
+        values = {} if given is None else given
+        if isinstance(values, dict):
+            values = {name: _as_meant(value, properties.get(name, {})) for name, value in values.items()}
         error = next(iter(sorted(self.validator.iter_errors(values), key=lambda each: list(each.path))), None)
         if error is not None or not isinstance(values, dict):
             raise WrongArgument(_sentence(error, properties))
@@ -91,6 +105,25 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
     )
 
 
+def _as_meant(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The argument in the form that its schema wants, where it can mean one thing only: a day with a time is that day,
+    a number in quotes a number, a list of words those words by commas, and the other way round."""
+    kind = schema.get("type")
+    if kind == "string" and schema.get("format") == "date" and isinstance(value, str) and DAY_WITH_TIME.match(value):
+        return value[:DAY_LENGTH]
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value}"
+    if kind == "string" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    if kind == "integer" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < DAY_LENGTH:
+        return int(value)
+    if kind == "boolean" and value in ("true", "false"):
+        return value == "true"
+    if kind == "array" and isinstance(value, str):
+        return [each.strip() for each in value.split(",")]
+    return value
+
+
 def _schema_for_models(schema: Any) -> Any:
     """The schema without patterns and integer widths: they are checked, but tell a model nothing beyond the
     description."""
@@ -124,6 +157,11 @@ def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> 
             return in_words("{}: must be given.", error)
         return f"The arguments must be an object with any of: {', '.join(properties)}."
     name = error.absolute_path[0]
+    schema = properties.get(str(name), {})
+    if schema.get("format") == "date":
+        return f"{name}: must be {A_DAY}."
+    if error.validator == "type" and error.validator_value in FORMS:
+        return f"{name}: must be {FORMS[error.validator_value]}."
     rule = {"minimum": "must be at least {}", "maximum": "must be at most {}", **RULES}.get(str(error.validator))
     if rule is None:
         return f"{name}: contains characters that are not allowed. {properties[str(name)].get('description', '')}"

@@ -8,11 +8,11 @@ from typing import Any
 from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
 from handlers.http.errors import NotFound
-from handlers.mcp import forecast_shapes
+from handlers.mcp import forecast_shapes, recurring_shapes
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
-from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, NamedTexts, bank_text
+from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, NamedTexts, bank_text, names_alike
 from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
 
@@ -34,12 +34,9 @@ NAMES = (
     "bankTransactionCode",
     "sepaPurposeCode",
 )
-STREAM = ("id", "amount", "currency", "frequency", "intervalMonths", "occurrences", "yearlyCost", "confidence")
-BETWEEN = (0.5, 2, 6)  # months, which no frequency says
 HELD = ("date", "balance", "ownBalance", "ownCurrency")
 FIGURES = ("count", "expenses", "refunds", "income")
-OF_ONE_STREAM = frozenset({"occurrences", "confidence", "firstCharged", "lastCharged", "comingCharges"})
-STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
+MERCHANTS_MAX = 1000  # looked through for those called alike
 
 
 async def get_overview(call: ToolCall, includeIban: bool) -> Json:
@@ -78,6 +75,7 @@ async def search_transactions(
     rows = await call.rows(matches["transactions"], "status")
     return {
         "today": call.today,
+        **(await _nearest(call, filters, totals["count"])),
         "totals": totals,
         "unconvertedCurrencies": call.unconverted_currencies,
         "accounts": call.accounts,
@@ -91,14 +89,17 @@ async def summarize_transactions(
     accountIds: Sequence[str] | None,
     groupBy: str | None,
     compareWith: str | None,
+    sort: str,
     limit: int,
     **filters: Any,
 ) -> Json:
     """The sums of all transactions that match the filters, and with `groupBy` also of each group, as a table."""
     filters["accountIds"] = await call.account_ids(accountIds)
-    sums = await call.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
+    grouped = {"groupBy": groupBy, "compareWith": compareWith, "sort": sort, "limit": limit}
+    sums = await call.ask("sumTransactions", **grouped, **filters)
     groups = sums.pop("groups", None)
-    answer = {"today": call.today, **sums, "unconvertedCurrencies": call.unconverted_currencies}
+    nearest = await _nearest(call, filters, sums["count"])
+    answer = {"today": call.today, **nearest, **sums, "unconvertedCurrencies": call.unconverted_currencies}
     if groups is None:
         return answer
     listed = (await call.ask("listAccounts"))["accounts"] if any("account" in each["keys"] for each in groups) else []
@@ -149,15 +150,33 @@ async def get_cashflow(call: ToolCall, accountIds: Sequence[str] | None, months:
     }
 
 
-async def list_recurring_payments(call: ToolCall, accountIds: Sequence[str] | None) -> Json:
-    """The first 60 recurring payments, the highest yearly cost first, without their charges; and how many there are."""
+async def list_recurring_payments(
+    call: ToolCall, accountIds: Sequence[str] | None, status: str, direction: str
+) -> Json:
+    """The first 60 recurring payments, the highest yearly cost first, without their charges; how many there are, and
+    what all of them come to in a month and a year, by currency and direction."""
     ids = await call.account_ids(accountIds)
-    payments = (await call.ask("listSubscriptionDetails", accountIds=ids, status="ongoing"))["subscriptions"]
+    asked = {"accountIds": ids, "status": status, "direction": direction}
+    payments = (await call.ask("listSubscriptionDetails", **asked))["subscriptions"]
+    entries = await call.shape(lambda: [recurring_shapes.list_entry(each) for each in payments[:STREAMS_MAX]])
     return {
         "today": call.today,
         "total": len(payments),
-        "subscriptions": await call.shape(lambda: [_list_entry(each) for each in payments[:STREAMS_MAX]]),
+        "sums": recurring_shapes.sums_of(payments),
+        "subscriptions": entries,
     }
+
+
+async def _nearest(call: ToolCall, filters: Mapping[str, Any], count: int) -> Json:
+    """Where no booking is with the merchant that was asked for: the merchants of these accounts called most like it, as
+    strangers' texts."""
+    if count > 0 or not filters.get("merchant"):
+        return {}
+    asked = {"accountIds": filters["accountIds"], "groupBy": "merchant", "limit": MERCHANTS_MAX}
+    groups = (await call.ask("sumTransactions", **asked))["groups"]
+    known = [group["keys"]["merchant"] for group in groups if group["keys"]["merchant"]]
+    texts = await call.shape(lambda: names_alike(filters["merchant"], known))
+    return {"nearest": texts} if texts["bank_text"] else {}
 
 
 async def explain_figure(
@@ -172,7 +191,7 @@ async def explain_figure(
         payment = await _ask_or_refuse(call, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
         charges = payment["charges"]
         answer["figure"] = {
-            **await call.shape(partial(_stream, payment)),
+            **await call.shape(partial(recurring_shapes.stream_of, payment)),
             "cadence": payment["cadence"],
             "priceHistory": [
                 {**price, "since": day(price["since"]), "until": day(price["until"])}
@@ -334,29 +353,6 @@ def _table(call: ToolCall, groups: Sequence[Json], by_id: Mapping[str, Json]) ->
     rows = [[*(cell(key, value) for key, value in group["keys"].items()), *figures(group)] for group in groups]
     compared = [f"compared_{name}" for name in FIGURES if groups and "compared" in groups[0]]
     return {"columns": [*keys, *FIGURES, *compared], "rows": rows, "flags": names.flags, "bank_text": names.texts}
-
-
-def _stream(payment: Json) -> Json:
-    texts, flags = bank_text({"merchantName": payment["merchantName"]})
-    days = {name: day(payment[name]) for name in STREAM_DAYS}
-    coming = [day(due) for due in payment["comingCharges"]]
-    return {
-        **{name: payment[name] for name in STREAM},
-        **days,
-        "priceChange": payment["priceChange"]
-        and {**payment["priceChange"], "since": day(payment["priceChange"]["since"])},
-        "comingCharges": coming,
-        "flags": flags,
-        "bank_text": texts,
-    }
-
-
-def _list_entry(payment: Json) -> Json:
-    """The members of a recurring payment that a list shows, but for flags if there are none, and an interval that the
-    frequency says; explain_figure shows the others."""
-    stream = _stream(payment)
-    is_said = {"flags": not stream["flags"], "intervalMonths": stream["intervalMonths"] not in BETWEEN}
-    return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not is_said.get(name)}
 
 
 def _derivation(why: Json, *, is_text: bool, shows_numbers: bool) -> Json:

@@ -8,14 +8,18 @@ bank's text as it was written (connectors/text.py); here a text may lose whateve
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from msgspec import Struct
 
+from analytics.letters import plain
 from handlers.mcp.masked_numbers import masked_numbers
 from handlers.mcp.prompt_injections import asks_as_people_do, looks_like_instructions
+from handlers.names import Json
 
 LIST_LENGTH_MAX = 120
+NEAREST_MAX = 5
 DETAIL_LENGTH_MAX = 1000
 RAW_LENGTH_MAX = 4000  # characters of a text that are examined; stored texts are shorter
 READ_LENGTH_MAX = DETAIL_LENGTH_MAX  # visible characters that are examined: further ones are never shown
@@ -187,3 +191,15 @@ def _without_links(text: str) -> tuple[str, bool]:
         if shorter == plain:
             return plain, has_link
         plain = shorter
+
+
+def names_alike(name: str, known: Sequence[str]) -> Json:
+    """The few of the known names that are most like this one, fenced."""
+    by_letters = {plain(each): each for each in known}
+    wanted = plain(name)
+    within = [each for each in by_letters if wanted in each or each in wanted]
+    found = [*within, *get_close_matches(wanted, by_letters, n=NEAREST_MAX, cutoff=0.5)]
+    names = NamedTexts("m")
+    for each in list(dict.fromkeys(found))[:NEAREST_MAX]:
+        names.add(by_letters[each])
+    return {"flags": names.flags, "bank_text": names.texts}

@@ -107,7 +107,8 @@ def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> 
     )
     window = six_months_before(today)
     shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
-    return json_shapes.subscription_detail(row, past, shown, today)
+    category = charges[-1]["category"] if charges else None
+    return json_shapes.subscription_detail(row, past, shown, today, category=category)
 
 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:

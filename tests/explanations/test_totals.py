@@ -68,7 +68,7 @@ def test_wrong_filters_are_refused_as_the_list_refuses_them(demo_service: Servic
         assert answer.status_code == 400
         assert answer.json() == of_list.json()
     for query, said in (
-        ("groupBy=decade", "groupBy: must be of category, detailedCategory, merchant"),
+        ("groupBy=decade", "groupBy: must be of category, detailedCategory, ownCategory"),
         ("groupBy=day,type,year", "groupBy: must name at most 2 keys"),
         ("groupBy=day&limit=1001", "limit: must be an integer from 1 to 1000"),
         ("compareWith=previousYear&dateFrom=2026-01-01", "compareWith: needs dateFrom and dateTo"),

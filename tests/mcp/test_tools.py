@@ -116,7 +116,7 @@ def test_sums_are_those_of_the_data_interface_as_a_table(demo_user: Assistant, g
     days = {"dateFrom": "2026-01-01", "dateTo": "2026-10-31"}
     for more in ({}, {"compareWith": "previousYear"}):
         found = demo_user.answer("summarize_transactions", groupBy=group_by, **days, **more)
-        expected = body_of(demo_user.rest, "/transactions/totals", groupBy=group_by, limit=10, **days, **more)
+        expected = body_of(demo_user.rest, "/transactions/totals", groupBy=group_by, limit=24, **days, **more)
         for name in expected.keys() - {"groups"}:
             assert found[name] == expected[name]
         table, figures = found["groups"], ("count", "expenses", "refunds", "income")
@@ -273,7 +273,7 @@ def test_a_refresh_starts_waits_and_goes_on_waiting(demo_service: Service) -> No
     [
         ("search_transactions", {"accountIds": ["acc_unknown"]}, "Call get_overview"),
         ("search_transactions", {"categories": "FOOD"}, "must be of GROCERIES"),
-        ("summarize_transactions", {"groupBy": "day,decade"}, "must be of category, detailedCategory, merchant"),
+        ("summarize_transactions", {"groupBy": "day,decade"}, "must be of category, detailedCategory, ownCategory"),
         ("summarize_transactions", {"compareWith": "previousYear"}, "needs dateFrom and dateTo"),
         ("get_balances", {"dateTo": "30.9.2026"}, "YYYY-MM-DD"),
         ("search_transactions", {"dateFrom": "30.10.2026"}, "YYYY-MM-DD"),
@@ -281,7 +281,12 @@ def test_a_refresh_starts_waits_and_goes_on_waiting(demo_service: Service) -> No
         ("search_transactions", {"dateFrom": "2026-02-02", "dateTo": "2026-01-01"}, "must not be after"),
         ("search_transactions", {"perPage": 51}, "at most 50"),
         ("search_transactions", {"perPage": 0}, "at least 1"),
-        ("search_transactions", {"perPage": "5"}, "must be of type integer"),
+        ("search_transactions", {"perPage": "five"}, "perPage: must be a whole number such as 10."),
+        ("search_transactions", {"dateFrom": ["x"]}, "dateFrom: must be a calendar date"),
+        ("search_transactions", {"dateFrom": "on 1 October 2026"}, "dateFrom: must be a day such as 2026-10-01."),
+        ("search_transactions", {"words": {"a": 1}}, "words: must be text in quotes."),
+        ("search_transactions", {"counted": "perhaps"}, "counted: must be true or false."),
+        ("search_transactions", {"accountIds": 5}, 'accountIds: must be a list of texts such as ["a", "b"].'),
         ("search_transactions", {"amountMin": "86,00"}, "Like 86.00, no sign."),
         ("get_forecast", {"days": 181}, "at most 180"),
         ("search_transactions", {"words": "x" * 501}, "at most 500 characters"),
@@ -311,6 +316,44 @@ def test_a_wrong_argument_is_told_what_is_allowed_and_never_repeated(
             or str(value) not in sentence
             or value in ("month", "category", "recurring_payment", "")
         )
+
+
+@pytest.mark.requirement("mcp.arguments")
+def test_what_can_only_mean_one_thing_is_taken(demo_user: Assistant) -> None:
+    asked = {"dateFrom": "2026-10-01", "dateTo": "2026-10-31", "categories": "DINING,GROCERIES", "amountMin": "10"}
+    plain = demo_user.answer("search_transactions", **asked, perPage=5, counted=True)
+    days = {"dateFrom": "2026-10-01T00:00:00Z", "dateTo": "2026-10-31 23:59"}
+    loose = {"categories": ["DINING", "GROCERIES"], "amountMin": 10, "perPage": "5", "counted": "true"}
+    assert demo_user.answer("search_transactions", **days, **loose) == plain
+    (ref, *_) = [account["ref"] for account in demo_user.answer("get_overview")["accounts"]]
+    assert demo_user.answer("get_cashflow", accountIds=ref) == demo_user.answer("get_cashflow", accountIds=[ref])
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_a_merchant_that_is_not_there_names_those_called_alike(demo_user: Assistant) -> None:
+    for tool in ("search_transactions", "summarize_transactions"):
+        answer = demo_user.answer(tool, merchant="Spotifi")
+        assert "«Spotify»" in answer["nearest"]["bank_text"].values()
+        assert "nearest" not in demo_user.answer(tool, merchant="Spotify")
+        assert "nearest" not in demo_user.answer(tool, merchant="xqzzw")
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_recurring_payments_say_what_they_come_to_and_of_which_account(demo_user: Assistant) -> None:
+    listed = demo_user.answer("list_recurring_payments", direction="all", status="all")
+    costs = [each for each in listed["subscriptions"] if "direction" not in each]
+    income = [each for each in listed["subscriptions"] if each.get("direction") == "incoming"]
+    (spent,) = [each for each in listed["sums"] if each["direction"] == "outgoing"]
+    assert listed["total"] == len(costs) + len(income)
+    assert round(sum(each["yearlyCost"] for each in costs), 2) == spent["perYear"]
+    assert spent["perMonth"] == round(spent["perYear"] / 12, 2)
+    refs = {account["ref"] for account in demo_user.answer("get_overview")["accounts"]}
+    assert {each["account"] for each in listed["subscriptions"]} <= refs
+    (streaming,) = [each for each in costs if each["bank_text"]["merchantName"] == "«Spotify»"]
+    assert (streaming["category"], streaming["firstCharged"] < "2026-01-01") == ("SUBSCRIPTION", True)
+    ongoing = demo_user.answer("list_recurring_payments")
+    assert {each.get("status", "active") for each in ongoing["subscriptions"]} <= {"active", "paused"}
+    assert ongoing["total"] <= listed["total"]
 
 
 @pytest.mark.requirement("mcp.arguments")

@@ -130,11 +130,11 @@ test("what balances contradict is said in German with its days and its amount", 
 test("names of the interface inside its sentences are said as the page says them", async () => {
   const [rule, type] = ["Your rule 1 says so: counterpartName contains “Netflix”.", "Every booking of the type cash_withdrawal has this category."];
   await words.speak("de");
-  assert.equal(words.told(rule).text, "Ihre Regel 1 besagt es: Gegenseite enthält „Netflix“.");
+  assert.equal(words.told(rule).text, "Ihre Regel 1 besagt es: Empfänger oder Auftraggeber enthält „Netflix“.");
   assert.equal(words.told(type).text, "Jede Buchung der Art Bargeldabhebung hat diese Kategorie.");
   assert.equal(words.told("Your rule 2 says so: text is “text”.").text, "Ihre Regel 2 besagt es: Irgendein Text ist „text“.");
   await words.speak("en");
-  assert.equal(words.told(rule).text, "Your rule 1 says so: Other side contains “Netflix”.");
+  assert.equal(words.told(rule).text, "Your rule 1 says so: Payee or payer contains “Netflix”.");
   assert.equal(words.told(type).text, "Every booking of the type Cash withdrawal has this category.");
 });
 

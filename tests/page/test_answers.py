@@ -169,7 +169,7 @@ def test_whoever_has_several_currencies_looks_ahead_in_each_and_hears_what_is_le
         card.get_by_role("button", name=each["currency"], exact=True).click()
         expect(card.locator(".outlook data").first).to_have_attribute("value", str(each["balance"]))
     reasons = {
-        "few_bookings": "too few bookings|zu wenige Buchungen",
+        "few_bookings": "too few transactions|zu wenige Buchungen",
         "no_balance": "no balance known|kein Saldo bekannt",
     }
     left_out = card.get_by_text(re.compile("Not in it|Nicht enthalten"))
@@ -183,7 +183,7 @@ def test_what_needs_its_person_stands_in_one_place_each_with_its_step(demo: Demo
     token = demo.token("demo")
     today = date.fromisoformat(demo.read("/profile", token)["today"])
     since = (today - timedelta(days=59)).isoformat()
-    card = page.get_by_role("region", name="Needs you")
+    card = page.get_by_role("region", name="To do")
     unsorted = demo.read(f"/transactions/search?flag=uncategorised&dateFrom={since}", token)["pagination"]["total"]
     payments = demo.read(f"/subscriptions/details?accountIds={ids(demo, token)}", token)["subscriptions"]
     risen = [
@@ -220,13 +220,15 @@ def test_a_ledger_with_a_gap_and_what_looks_double_are_named_where_the_person_is
     (account,) = demo.read("/integrity", token)["accounts"]
     kinds = [each["kind"] for each in account["problems"]]
     page = signed_in(user="empty", locale=locale, viewport=PHONE)
-    card = page.get_by_role("region", name=re.compile("^(Needs you|Braucht Sie)$"))
+    card = page.get_by_role("region", name=re.compile("^(To do|Zu erledigen)$"))
     expect(card.get_by_text(re.compile("differ from the bookings|von den Buchungen ab"))).to_be_visible()
     expect(card.get_by_role("link", name=re.compile("^(Import statements|Kontoauszüge importieren)"))).to_be_visible()
     assert not is_sideways(page)
     assert sorted(kinds) == ["balance_differs", "possible_duplicate"]
     card.get_by_role("link", name=re.compile("^(Look at it|Ansehen): (Perhaps twice|Vielleicht doppelt)$")).click()
-    expect(page.get_by_text(re.compile("This looks like another booking|sieht einer anderen Buchung"))).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("This looks like another transaction|sieht einer anderen Buchung"))
+    ).to_be_visible()
     page.goto("about:blank")  # it would ask for the account that is gone
     demo.command("accounts", "delete", account["accountId"], "--user", "empty", "--yes")
     page.goto(demo.origin)

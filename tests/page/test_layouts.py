@@ -18,7 +18,7 @@ pytestmark = pytest.mark.requirement("layouts.page")
 
 def kept_of(page: Page) -> Locator:
     """The list of what is kept. It comes after an import, and a file that was chosen can be removed as well."""
-    return page.get_by_role("region", name="Kept for files like them")
+    return page.get_by_role("region", name="Remembered for files like them")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -34,7 +34,7 @@ def test_the_signs_of_a_file_are_chosen_and_kept_and_the_next_file_is_imported_w
     expect(file.get_by_text("nothing in it says what was spent")).to_be_visible()
     expect(file.get_by_label("Betrag", exact=True)).to_have_value("amount")
     expect(file.get_by_text("3,50")).to_be_visible()
-    file.get_by_label("Wer", exact=True).select_option(label="Other side")
+    file.get_by_label("Wer", exact=True).select_option(label="Payee or payer")
     file.get_by_label("What was spent", exact=True).select_option(label="has no minus")
     file.get_by_label("Currency", exact=True).fill("CHF")
     page.keyboard.press("Enter")
@@ -42,15 +42,15 @@ def test_the_signs_of_a_file_are_chosen_and_kept_and_the_next_file_is_imported_w
     expect(file.get_by_label("Currency", exact=True)).to_be_focused()
     expect(file.locator("data.money").first).to_have_text(re.compile("^\u2212.*3\\.50"))
     assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
-    file.get_by_label("Keep this, with the account, for files like it").check()
-    file.get_by_role("button", name="Import 2 new bookings").click()
-    expect(file.get_by_text("Imported: 2 new bookings.")).to_be_visible()
+    file.get_by_label("Remember this, with the account, for files like it").check()
+    file.get_by_role("button", name="Import 2 new transactions").click()
+    expect(file.get_by_text("Imported: 2 new transactions.")).to_be_visible()
     page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "march.csv"])
     march = page.get_by_role("region", name="march.csv")
     expect(march.get_by_text("1 new · 0 known")).to_be_visible()
     expect(march.get_by_role("combobox", name="Which account is this file about?")).to_have_count(0)
-    march.get_by_role("button", name="Import 1 new booking").click()
-    expect(march.get_by_text("Imported: 1 new booking.")).to_be_visible()
+    march.get_by_role("button", name="Import 1 new transaction").click()
+    expect(march.get_by_text("Imported: 1 new transaction.")).to_be_visible()
     token = demo.token("empty")
     [account] = demo.read("/accounts", token)["accounts"]
     rows = demo.read(f"/transactions?accountIds={account['id']}", token)["transactions"]
@@ -102,8 +102,8 @@ def test_of_a_container_each_layout_is_chosen_by_itself(demo: Demo, signed_in: O
         form.get_by_label("Currency", exact=True).fill(currency)
         form.get_by_role("button", name="Preview again").press("Enter")
     expect(file.get_by_text("4 new · 0 known")).to_be_visible()
-    file.get_by_role("button", name="Import 4 new bookings").click()
-    expect(file.get_by_text("Imported: 4 new bookings.")).to_be_visible()
+    file.get_by_role("button", name="Import 4 new transactions").click()
+    expect(file.get_by_text("Imported: 4 new transactions.")).to_be_visible()
     token = demo.token("empty")
     ids = ",".join(each["id"] for each in demo.read("/accounts", token)["accounts"])
     rows = demo.read(f"/transactions?accountIds={ids}", token)["transactions"]
@@ -131,9 +131,9 @@ def test_of_a_container_a_guess_that_was_right_is_kept_beside_what_was_chosen(
     form.get_by_label("What was spent", exact=True).select_option(label="has no minus")
     form.get_by_role("button", name="Preview again").press("Enter")
     expect(file.get_by_text("2 new · 0 known")).to_be_visible()
-    form.get_by_label("Keep this, with the account, for files like it").check()
-    file.get_by_role("button", name="Import 2 new bookings").click()
-    expect(file.get_by_text("Imported: 2 new bookings.")).to_be_visible()
+    form.get_by_label("Remember this, with the account, for files like it").check()
+    file.get_by_role("button", name="Import 2 new transactions").click()
+    expect(file.get_by_text("Imported: 2 new transactions.")).to_be_visible()
     assert len(demo.read("/layouts", demo.token("empty", "write:imports"))["layouts"]) == 2
     for _ in range(2):
         kept_of(page).get_by_role("button", name="Remove: two.zip").last.click()

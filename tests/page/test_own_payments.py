@@ -30,7 +30,7 @@ SAID = {
         "undone": "Undone.",
         "remove": "Remove",
         "add": "Add a payment",
-        "name": "Name, or a part of it, as its bookings have it",
+        "name": "Name, or a part of it, as its transactions have it",
         "amount": "Amount",
         "next": "Next on",
         "often": "How often",

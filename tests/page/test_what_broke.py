@@ -81,7 +81,7 @@ def test_rows_deep_in_the_list_stay_readable_through_a_correction_and_show_it(si
     wanted = "Health" if choice.input_value() != "HEALTH" else "Leisure"
     choice.select_option(label=wanted)
     dialog.get_by_role("button", name="Correct", exact=True).click()
-    expect(page.get_by_text(re.compile(r"Corrected: \d+ booking"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Corrected: \d+ transaction"))).to_be_visible()
     expect(row).to_contain_text(wanted)
     expect(page.locator("[data-coming]")).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
@@ -118,15 +118,15 @@ def test_without_a_network_a_place_not_opened_before_is_a_sentence_and_comes_wit
     page = signed_in("/", locale=locale)
     expect(page.locator(".rows li").first).to_be_visible()
     page.context.set_offline(True)
-    page.get_by_role("link", name=re.compile("^(Recurring|Fixkosten)$")).click()
+    page.get_by_role("link", name=re.compile("^(Recurring|Wiederkehrend)$")).click()
     away = page.get_by_text(re.compile("The service cannot be reached. Is it|Der Dienst ist nicht erreichbar. L"))
     expect(away).to_be_visible()
-    expect(page.get_by_role("heading", level=1, name=re.compile("Recurring|Fixkosten"))).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=re.compile("Recurring|Wiederkehrend"))).to_be_visible()
     page.locator(".rows a, nav a").first.click()  # back to what is there
     page.locator(".rows a").first.click()
     expect(page.get_by_role("dialog")).to_contain_text(re.compile("cannot be reached|nicht erreichbar"))
     page.keyboard.press("Escape")
-    page.get_by_role("link", name=re.compile("^(Recurring|Fixkosten)$")).click()
+    page.get_by_role("link", name=re.compile("^(Recurring|Wiederkehrend)$")).click()
     expect(away).to_be_visible()
     page.context.set_offline(False)
     expect(page.locator(".payments li").first).to_be_visible()
@@ -459,7 +459,7 @@ def test_nine_files_are_one_press_one_summary_and_one_way_back(
     page.locator("input[type=file]").set_input_files([*files, photo])
     together = page.get_by_role("region", name=re.compile("^10 (files|Dateien)$"))
     expect(together.get_by_role("status")).to_have_text(
-        re.compile("^(9 with new bookings · 1 not imported|9 mit neuen Buchungen · 1 nicht importiert)$"),
+        re.compile("^(9 with new transactions · 1 not imported|9 mit neuen Buchungen · 1 nicht importiert)$"),
         timeout=NINE_FILES_MS,
     )
     together.get_by_role("button", name=re.compile("^(Import 9 files|9 Dateien importieren)$")).click()

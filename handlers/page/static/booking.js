@@ -30,7 +30,7 @@ function DetailText({ row, reasons, person, onClose }) {
     ["booked", longDay(row.bookingDate)],
     ["valued", row.valueDate && row.valueDate !== row.bookingDate && day(row.valueDate)],
     ["kind", row.type && named(row.type)],
-    ["counterpartName", row.counterpartName !== partyOf(row) && row.counterpartName],
+    [row.amount < 0 ? "payee" : "payer", row.counterpartName !== partyOf(row) && row.counterpartName],
     ["counterpartIban", row.counterpartIban?.replace(/(.{4})(?=.)/g, "$1 ")],
     ["bank", row.counterpartBankName],
     ["purpose", row.purpose !== partyOf(row) && row.purpose],

@@ -1,7 +1,23 @@
 /** Words of the places and parts that are loaded after the overview, in German; written as words-de.js is. */
 export default {
+  // corrections
+  correct_which: "Welche Buchungen",
+  correct_all: "alle dieses Empfängers",
+  correct_one: "nur diese",
+  correct_rule: "mit einer Regel",
+  correct_one_hint: "Gilt nur für diese Buchung, was auch immer Regeln sagen.",
+  correct_rule_hint: "Regel: {rule}. Sie ändert {n} {Buchung|Buchungen} und alle künftigen.",
+  correct_hint: "Gilt für {name}: {n} {Buchung|Buchungen} und alle künftigen.",
+  corrected: "Korrigiert: {n} {Buchung|Buchungen}.",
+  own_words: "Notiz und Schlagwörter",
+  keep_note: "Notiz speichern",
+  add_tag: "Schlagwort hinzufügen",
+  payer: "Auftraggeber",
+  corrections: "Ihre Korrekturen",
+  corrections_none: "Sie haben noch nichts korrigiert.",
+
   // what a search adds up to
-  refunds: "Davon Erstattungen",
+  refunds: "Erstattungen in den Einnahmen",
   amounts_exact: "Beträge von {from}.",
   amounts_between: "Beträge von {from} bis {to}.",
   search_as_text: "Im Text nach „{text}“ suchen",
@@ -12,17 +28,17 @@ export default {
 
   // rules that are changed and ordered
   rule_edit: "Regel ändern",
-  rule_earlier: "Früher fragen",
-  rule_later: "Später fragen",
+  rule_earlier: "Nach oben",
+  rule_later: "Nach unten",
   rule_changed: "Regel geändert: {n} {Buchung|Buchungen} geändert.",
   rules_ordered: "Reihenfolge geändert: {n} {Buchung|Buchungen} geändert.",
   rule_tags_too: "Ihre Schlagwörter stehen an jeder Buchung, auf die sie passt.",
 
   // parts of a booking
   rule_tags: "Durch Regeln: {tags}",
-  splits: "Teile",
+  splits: "Aufteilung",
   split_add: "Teil hinzufügen",
-  splits_keep: "Teile behalten",
+  splits_keep: "Aufteilung speichern",
   splits_back: "Aufteilung aufheben",
   splits_asleep: "Die Teile ergeben nicht mehr den Betrag und zählen darum nirgends.",
 
@@ -145,7 +161,7 @@ export default {
   accuracy_none: "Wie gut das ist, lässt sich noch nicht sagen: Es ist zu wenig Vergangenheit zum Prüfen da.",
 
   // what needs its person
-  needs_you: "Braucht Sie",
+  needs_you: "Zu erledigen",
   n_more: "{n} {weiteres|weitere}",
   look: "Ansehen",
   need_double: "{n} {Buchung sieht|Buchungen sehen} aus, als hätte die Bank sie zweimal geschickt. {Sie zählt|Sie zählen} mit.",
@@ -156,7 +172,7 @@ export default {
   // one account, merchants, years
   balance: "Saldo",
   account_unknown: "Dieses Konto gibt es nicht (mehr).",
-  in_and_out: "Ein und aus",
+  in_and_out: "Einnahmen und Ausgaben",
   with_whom: "Mit wem",
   merchants_text: "Mit wem das meiste Geld den Besitzer wechselte.",
   from_to: "{first} bis {last}",

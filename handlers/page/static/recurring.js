@@ -70,7 +70,7 @@ function Payments({ payments: all, person }) {
         </li>`)}
       </ul>
     <//>`}
-    ${[["expenses", "payee", "price", payments], ["income", "counterpartName", "field_amount", goingOn.filter(({ direction }) => direction === "incoming")]].map(
+    ${[["expenses", "payee", "price", payments], ["income", "payer", "field_amount", goingOn.filter(({ direction }) => direction === "incoming")]].map(
       ([title, party, amount, some]) => some.length > 0 && html`<section key=${title} class="card flush" aria-label=${t(title)}>
         <h2 class="payments-title">${t(title)}</h2>
         <div class="payments-head" aria-hidden="true">

@@ -1,0 +1,69 @@
+"""Recurring payments in the form that an assistant gets: without their charges, with strangers' texts fenced."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from analytics.minor_digits import in_digits
+from handlers.mcp.tool_call import day, ref_of
+from handlers.mcp.untrusted_texts import bank_text
+from handlers.names import Json
+
+STREAM = ("id", "amount", "currency", "frequency", "intervalMonths", "occurrences", "yearlyCost", "confidence")
+BETWEEN = (0.5, 2, 6)  # months, which no frequency says
+OF_ONE_STREAM = frozenset({"occurrences", "confidence", "lastCharged", "comingCharges"})
+STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
+
+
+def stream_of(payment: Json) -> Json:
+    """A recurring payment as explain_figure shows it, without history and charges."""
+    texts, flags = bank_text({"merchantName": payment["merchantName"]})
+    days = {name: day(payment[name]) for name in STREAM_DAYS}
+    coming = [day(due) for due in payment["comingCharges"]]
+    return {
+        **{name: payment[name] for name in STREAM},
+        **days,
+        "priceChange": payment["priceChange"]
+        and {**payment["priceChange"], "since": day(payment["priceChange"]["since"])},
+        "comingCharges": coming,
+        "flags": flags,
+        "bank_text": texts,
+    }
+
+
+def list_entry(payment: Json) -> Json:
+    """The members of a recurring payment that a list shows, but for those that say nothing: no flags, an interval that
+    the frequency says, a status that is active, nothing overdue; explain_figure shows the others."""
+    stream = stream_of(payment)
+    account_id = payment["charges"][-1]["accountId"] if payment["charges"] else payment["addedTo"]
+    stream |= {
+        "direction": payment["direction"],
+        "status": payment["status"],
+        "category": payment["category"],
+        "account": ref_of(account_id),
+        "overdueSince": day(payment["overdueSince"]),
+    }
+    says_nothing = {
+        "flags": not stream["flags"],
+        "intervalMonths": stream["intervalMonths"] not in BETWEEN,
+        "direction": payment["direction"] == "outgoing",
+        "status": payment["status"] == "active",
+        "overdueSince": payment["overdueSince"] is None,
+    }
+    return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not says_nothing.get(name)}
+
+
+def sums_of(payments: Sequence[Json]) -> list[Json]:
+    """What these payments come to in a month and a year, by direction and currency."""
+    sums: dict[tuple[str, str], Decimal] = {}
+    for each in payments:
+        key = each["direction"], each["currency"]
+        sums[key] = sums.get(key, Decimal(0)) + Decimal(each["yearlyCost"])
+    return [
+        {
+            "direction": direction,
+            "currency": currency,
+            "perMonth": in_digits(amount / 12, currency),
+            "perYear": in_digits(amount, currency),
+        }
+        for (direction, currency), amount in sums.items()
+    ]
