@@ -30,9 +30,10 @@ def stream_of(payment: Json) -> Json:
     }
 
 
-def list_entry(payment: Json) -> Json:
+def list_entry(payment: Json, *, is_short: bool) -> Json:
     """The members of a recurring payment that a list shows, but for those that say nothing: no flags, an interval that
-    the frequency says, a status that is active, nothing overdue; explain_figure shows the others."""
+    the frequency says, a status that is active, nothing overdue. Account and first charge are only in a list that
+    `is_short`; explain_figure shows the others."""
     stream = stream_of(payment)
     account_id = payment["charges"][-1]["accountId"] if payment["charges"] else payment["addedTo"]
     stream |= {
@@ -48,6 +49,8 @@ def list_entry(payment: Json) -> Json:
         "direction": payment["direction"] == "outgoing",
         "status": payment["status"] == "active",
         "overdueSince": payment["overdueSince"] is None,
+        "account": not is_short,
+        "firstCharged": not is_short,
     }
     return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not says_nothing.get(name)}
 

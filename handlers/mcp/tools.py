@@ -21,6 +21,7 @@ UNKNOWN_PAYMENT = (
     "key: must be the id of a recurring payment. list_recurring_payments lists them; ask with the same accountIds."
 )
 STREAMS_MAX = 60
+SHORT_LIST = 10  # of so few recurring payments more is said
 HISTORY_MAX = 24  # prices and missed charges of one recurring payment
 ASK_AGAIN_SECONDS = 1.0
 FINAL = ("completed", "failed")
@@ -158,7 +159,10 @@ async def list_recurring_payments(
     ids = await call.account_ids(accountIds)
     asked = {"accountIds": ids, "status": status, "direction": direction}
     payments = (await call.ask("listSubscriptionDetails", **asked))["subscriptions"]
-    entries = await call.shape(lambda: [recurring_shapes.list_entry(each) for each in payments[:STREAMS_MAX]])
+    is_short = len(payments) <= SHORT_LIST
+    entries = await call.shape(
+        lambda: [recurring_shapes.list_entry(each, is_short=is_short) for each in payments[:STREAMS_MAX]]
+    )
     return {
         "today": call.today,
         "total": len(payments),
