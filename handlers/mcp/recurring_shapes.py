@@ -32,8 +32,8 @@ def stream_of(payment: Json) -> Json:
 
 def list_entry(payment: Json, *, is_short: bool) -> Json:
     """The members of a recurring payment that a list shows, but for those that say nothing: no flags, an interval that
-    the frequency says, a status that is active, nothing overdue. Account and first charge are only in a list that
-    `is_short`; explain_figure shows the others."""
+    the frequency says, a status that is active, nothing overdue. Account, category and first charge are only in a
+    list that `is_short`; explain_figure shows the others."""
     stream = stream_of(payment)
     account_id = payment["charges"][-1]["accountId"] if payment["charges"] else payment["addedTo"]
     stream |= {
@@ -50,20 +50,22 @@ def list_entry(payment: Json, *, is_short: bool) -> Json:
         "status": payment["status"] == "active",
         "overdueSince": payment["overdueSince"] is None,
         "account": not is_short,
+        "category": not is_short,
         "firstCharged": not is_short,
     }
     return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not says_nothing.get(name)}
 
 
 def sums_of(payments: Sequence[Json]) -> list[Json]:
-    """What these payments come to in a month and a year, by direction and currency."""
+    """What these payments come to in a month and a year, by direction (outgoing where none is said) and
+    currency."""
     sums: dict[tuple[str, str], Decimal] = {}
     for each in payments:
         key = each["direction"], each["currency"]
         sums[key] = sums.get(key, Decimal(0)) + Decimal(each["yearlyCost"])
     return [
         {
-            "direction": direction,
+            **({} if direction == "outgoing" else {"direction": direction}),
             "currency": currency,
             "perMonth": in_digits(amount / 12, currency),
             "perYear": in_digits(amount, currency),
