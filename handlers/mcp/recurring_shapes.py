@@ -56,19 +56,13 @@ def list_entry(payment: Json, *, is_short: bool) -> Json:
     return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not says_nothing.get(name)}
 
 
-def sums_of(payments: Sequence[Json]) -> list[Json]:
-    """What these payments come to in a month and a year, by direction (outgoing where none is said) and
-    currency."""
-    sums: dict[tuple[str, str], Decimal] = {}
+def sums_of(payments: Sequence[Json]) -> Json:
+    """What these payments come to: `costs` and, where some comes in, `income`, by currency in a month and in a year."""
+    sums: dict[str, dict[str, Decimal]] = {}
     for each in payments:
-        key = each["direction"], each["currency"]
-        sums[key] = sums.get(key, Decimal(0)) + Decimal(each["yearlyCost"])
-    return [
-        {
-            **({} if direction == "outgoing" else {"direction": direction}),
-            "currency": currency,
-            "perMonth": in_digits(amount / 12, currency),
-            "perYear": in_digits(amount, currency),
-        }
-        for (direction, currency), amount in sums.items()
-    ]
+        of = sums.setdefault("costs" if each["direction"] == "outgoing" else "income", {})
+        of[each["currency"]] = of.get(each["currency"], Decimal(0)) + Decimal(each["yearlyCost"])
+    return {
+        name: {currency: [in_digits(year / 12, currency), in_digits(year, currency)] for currency, year in of.items()}
+        for name, of in sums.items()
+    }

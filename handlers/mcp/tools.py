@@ -166,7 +166,7 @@ async def list_recurring_payments(
     return {
         "today": call.today,
         "total": len(payments),
-        "sums": recurring_shapes.sums_of(payments),
+        **recurring_shapes.sums_of(payments),
         "subscriptions": entries,
     }
 
