@@ -57,12 +57,9 @@ def list_entry(payment: Json, *, is_short: bool) -> Json:
 
 
 def sums_of(payments: Sequence[Json]) -> Json:
-    """What these payments come to: `costs` and, where some comes in, `income`, by currency in a month and in a year."""
+    """What these payments come to in a year, by currency: `costs` and, where some comes in, `income`."""
     sums: dict[str, dict[str, Decimal]] = {}
     for each in payments:
         of = sums.setdefault("costs" if each["direction"] == "outgoing" else "income", {})
         of[each["currency"]] = of.get(each["currency"], Decimal(0)) + Decimal(each["yearlyCost"])
-    return {
-        name: {currency: [in_digits(year / 12, currency), in_digits(year, currency)] for currency, year in of.items()}
-        for name, of in sums.items()
-    }
+    return {name: {currency: in_digits(year, currency) for currency, year in of.items()} for name, of in sums.items()}

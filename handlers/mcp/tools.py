@@ -155,7 +155,7 @@ async def list_recurring_payments(
     call: ToolCall, accountIds: Sequence[str] | None, status: str, direction: str
 ) -> Json:
     """The first 60 recurring payments, the highest yearly cost first, without their charges; how many there are, and
-    what all of them come to in a month and a year, by currency and direction."""
+    what all of them come to in a year, by currency and direction."""
     ids = await call.account_ids(accountIds)
     asked = {"accountIds": ids, "status": status, "direction": direction}
     payments = (await call.ask("listSubscriptionDetails", **asked))["subscriptions"]

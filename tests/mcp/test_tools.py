@@ -343,10 +343,9 @@ def test_recurring_payments_say_what_they_come_to_and_of_which_account(demo_user
     listed = demo_user.answer("list_recurring_payments", direction="all", status="all")
     costs = [each for each in listed["subscriptions"] if "direction" not in each]
     income = [each for each in listed["subscriptions"] if each.get("direction") == "incoming"]
-    ((month, year),) = listed["costs"].values()
     assert listed["total"] == len(costs) + len(income)
-    assert (round(sum(each["yearlyCost"] for each in costs), 2), round(year / 12, 2)) == (year, month)
-    assert round(sum(each["yearlyCost"] for each in income), 2) == listed["income"]["EUR"][1]
+    for kind, payments in (("costs", costs), ("income", income)):
+        assert listed[kind] == {"EUR": round(sum(each["yearlyCost"] for each in payments), 2)}
     refs = {account["ref"] for account in demo_user.answer("get_overview")["accounts"]}
     salaries = demo_user.answer("list_recurring_payments", direction="incoming")["subscriptions"]
     assert {each["account"] for each in salaries} <= refs
