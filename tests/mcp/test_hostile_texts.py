@@ -26,6 +26,7 @@ from handlers.mcp import tools
 from handlers.mcp.forecast_shapes import EVENTS_MAX
 from handlers.mcp.known_counterparts import Relations, relations
 from handlers.mcp.operations_of_tools import ContractOperations
+from handlers.mcp.recurring_shapes import STREAM, STREAM_DAYS
 from handlers.mcp.tool_call import Shape, ToolCall
 from handlers.mcp.untrusted_texts import LIST_LENGTH_MAX, bank_text, fence
 from handlers.services import Services
@@ -160,9 +161,9 @@ class Shaped(ToolCall, kw_only=True):
             case "getBalances":
                 return {"accounts": []}
             case "sumTransactions" if arguments.get("groupBy"):
-                return {"groups": [{"keys": {"merchant": text}, **SUMS} for text in self.texts]}
+                return {"count": 1, "groups": [{"keys": {"merchant": text}, **SUMS} for text in self.texts]}
             case "sumTransactions":
-                return {}
+                return {"count": 1}
             case "getForecast":
                 return forecast(self.texts)
             case "getCashflow":
@@ -231,8 +232,8 @@ def row(at: int, text: str, amount: float = -1.0, name: str | None = None, iban:
 
 
 def stream(at: int, text: str) -> Json:
-    members = dict.fromkeys((*tools.STREAM, *tools.STREAM_DAYS, "cadence"))
-    members["priceChange"] = None
+    members: Json = dict.fromkeys((*STREAM, *STREAM_DAYS, "cadence", "priceChange", "overdueSince", "category"))
+    members |= {"direction": "outgoing", "status": "active", "addedTo": "acc_0", "currency": "EUR", "yearlyCost": 1}
     lists: Json = {"charges": [], "priceHistory": [], "missedCharges": [], "comingCharges": []}
     return {**members, **lists, "id": f"sub_{at}", "merchantName": text}
 
@@ -242,13 +243,14 @@ async def answers(texts: Sequence[str]) -> list[Json]:
     said = [
         await tools.get_overview(call_with(texts), includeIban=True),
         await tools.search_transactions(call_with(texts), None, "-bookingDate", 1, 50, counted=False),
-        await tools.summarize_transactions(call_with(texts), None, "merchant", None, 100),
+        await tools.summarize_transactions(call_with(texts), None, "merchant", None, "expenses", 100),
         await tools.get_cashflow(call_with(texts), None, 6),
         await tools.explain_figure(call_with(texts), "month", "2026-11", None, 1, 500),
         await tools.refresh_bank_data(call_with(texts), None, None, 0),
     ]
     for at in range(0, len(texts), tools.STREAMS_MAX):
-        said.append(await tools.list_recurring_payments(call_with(texts[at : at + tools.STREAMS_MAX]), None))
+        some = call_with(texts[at : at + tools.STREAMS_MAX])
+        said.append(await tools.list_recurring_payments(some, None, "ongoing", "outgoing"))
     for at in range(0, len(texts), EVENTS_MAX):
         said.append(await tools.get_forecast(call_with(texts[at : at + EVENTS_MAX]), None, 30))
     for text in texts:
