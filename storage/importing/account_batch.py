@@ -17,7 +17,7 @@ from storage.importing import contributions, duplicate_flags, statements, taken_
 from storage.importing.batches import AccountStatement
 from storage.importing.combined_texts import all_references, fuller_words
 from storage.importing.derivation import Derivation, write
-from storage.importing.matching.balances import Piece, pieces, stated_nearby, stored_pieces
+from storage.importing.matching.balances import StatementsNearby
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import (
@@ -94,6 +94,7 @@ class AccountBatch:
         self._replaced = _as_found([])  # bookings with the stored rows that they replace
         self._replaced_rows = NO_BOOKINGS
         self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
+        self._counted = set[str]()  # ids of rows that were matched with a booking by counting alone
         self._ids = NO_PAIRS  # as which each booking is stored
         self._stored = StoredBookings(teller, account_id)
 
@@ -131,23 +132,6 @@ class AccountBatch:
             return None
         first, end = (bisect_left(self._ids["place"], each) for each in (reported.places.start, reported.places.stop))
         return " ".join(self._ids["stored_id"][first:end].unique(maintain_order=True))
-
-    def _told_elsewhere(
-        self, gone: pl.DataFrame, reported: Sequence[AccountStatement], booked: pl.DataFrame
-    ) -> list[str]:
-        """The ids of those of the rows that another statement told, with an earlier or later day, beside all of these.
-        Where one of these has told the same and does not go on from it, it is a newer issue."""
-        if gone.is_empty():
-            return []
-        told = self._ids.join(booked, on="place").select("stored_id", "amount", "booking_date")
-        known = {id_: (amount, day) for id_, amount, day in told.iter_rows()}
-        ours = [
-            (each.statement, {id_: known[id_] for id_ in (self._told(each) or "").split()})
-            for each in reported
-            if each.adds_up
-        ]
-        days = dict(gone.select("id", "booking_date").iter_rows())
-        return statements.told_beside(self._session, self._user_id, self._account_id, days, ours)
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone that was exported before one that is known: it tells bookings that the
@@ -217,8 +201,12 @@ class AccountBatch:
         booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         others, stored = left_over(booked, stored, self._replaced)
-        stored = self._by_balances(source, reported, others, stored)
+        stated = StatementsNearby(self._teller, self._account_id, reported, self._spool, others)
+        stored = stated.without_apart(stored, others)
         found, gone, replaced = self._matches(source, others, stored, given)
+        while beyond := stated.beyond_room(others.join(found, on="place"), self._counted):
+            stored = stored.filter(~pl.col("id").is_in(list(beyond)))
+            found, gone, replaced = self._matches(source, others, stored, given)
         found = pl.concat([found, self._replaced, self._reported_before_taken_back(others, found, given)])
         stored = pl.concat([stored, self._replaced_rows])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
@@ -230,7 +218,7 @@ class AccountBatch:
         back = taken_back.prove(
             self._teller,
             self._account_id,
-            gone=gone.filter(~pl.col("id").is_in(self._told_elsewhere(gone, reported, booked))),
+            gone=gone.filter(~pl.col("id").is_in(stated.beside(gone, booked.join(self._ids, on="place")))),
             arrived=new.select("booking_date", "amount"),
             corrected=(known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0))
             - (wholes.select(pl.sum("amount")).item() or Decimal(0)),
@@ -251,35 +239,6 @@ class AccountBatch:
         statements.told_by_details(self._teller, self._account_id, ids)
         return report
 
-    def _by_balances(
-        self, source: str, reported: Sequence[AccountStatement], booked: pl.DataFrame, stored: pl.DataFrame
-    ) -> pl.DataFrame:
-        """The rows (STORED) without those that balances prove to be none of these bookings: rows of a statement that is
-        apart from one of these, and has nothing in common with any other. Where a statement begins or ends like a
-        stored one, or may contain it, both tell the same bookings, whatever references they give."""
-        near, links = stated_nearby(self._teller, self._account_id, reported, booked)
-        if not near:
-            return stored
-        opened, closed = (
-            {getattr(each.statement, name) for each in reported if each.adds_up} for name in ("opening", "closing")
-        )
-        apart_only = [row for row in near if row["opening"] not in opened and row["closing"] not in closed]
-        is_again = len(apart_only) < len(near)
-        ours = pieces(reported, self._spool) if apart_only else []
-        apart: list[tuple[Piece, list[str]]] = []
-        for piece, spool in stored_pieces(self._teller, self._account_id, apart_only):
-            common = [each for each in ours if each.moved & piece.moved]
-            if not common or not all(each.is_apart(piece, links) for each in common):
-                is_again |= bool(common)
-                continue
-            others = [id_ for other, ids in apart if other.is_apart(piece, links) for id_ in ids]
-            into = AccountBatch(self._teller, self._account_id, self._batch_id, spool, self._derivation)
-            told, among = prepare_bookings(piece.keys, self._teller.source), stored.filter(~pl.col("id").is_in(others))
-            apart.append((piece, into._matches(source, told, among, ())[0]["stored_id"].to_list()))
-        left = stored.filter(~pl.col("id").is_in([id_ for _, ids in apart for id_ in ids]))
-        is_told = pl.col("booking_date").is_in(booked["booking_date"].implode()) & is_again
-        return left.with_columns(is_asked_for=pl.col("is_asked_for") | is_told)
-
     def _with_identities(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows, without `base`, each with the identity that its id is made of: the one it has, else its key
         (`base`) with the next free ordinal. A row must not get another one than its id is made of: the next booking
@@ -296,6 +255,7 @@ class AccountBatch:
         """The pairs (FOUND) of a booking and the row as which it is stored already; the stored rows that the source no
         longer reports although it reports everything of their days; and the pairs of a detail and the row that is its
         whole."""
+        self._counted.clear()
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
         found, replaced = [_as_found(pairs)], _as_found([])
         if left.is_empty() or rows.is_empty():
@@ -304,6 +264,7 @@ class AccountBatch:
         for items, near in self._by_day(left, rows):
             remaining = self._remaining(items, near, are_lasting=are_lasting)
             remaining.match_by_day(elsewhere)
+            self._counted |= remaining.counted
             found += [_as_found(remaining.pairs), _as_found(remaining.parts, is_part=True)]
             replaced = pl.concat([replaced, _as_found(remaining.replaced)])
         rows = left_over(left, rows, replaced)[1]

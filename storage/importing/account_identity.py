@@ -123,6 +123,7 @@ def anonymous_owner(
     proven = again or _in_one_file(session, user_id, [each.id for each in candidates], told_with)
     if not proven:
         proven = _with_balance(session, user_id, [each.id for each in candidates], stated, bookings["booking_date"])
+        proven |= _with_statement(session, user_id, [each.id for each in candidates], stated, bookings)
         held = (each.id for each in candidates if _holds(session, user_id, each.id, natural.source_id, bookings))
         proven.update(held)
     if len(proven) != 1:
@@ -252,6 +253,31 @@ def _with_balance(
         *(user_id, list(account_ids), days.min(), days.max(), stated[0].opening or None, stated[-1].closing or None),
     )
     return {row["account_id"] for row in rows}
+
+
+def _with_statement(
+    session: Session,
+    user_id: str,
+    account_ids: Sequence[str],
+    stated: Sequence[StatementRecord],
+    bookings: pl.DataFrame,
+) -> set[str]:
+    """Those of the accounts with a statement that begins or ends with the file's balance, of which one has all bookings
+    of the other: the file was taken at another time of its last day; zero proves nothing."""
+    rows = session.rows(
+        "SELECT account_id, told FROM statements WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND adds_up"
+        " AND told <> '' AND (opening = $3 OR closing = $4)",
+        *(user_id, list(account_ids), stated[0].opening or None, stated[-1].closing or None),
+    )
+    asked = "SELECT booking_date, amount FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])"
+    ours, found = Counter(bookings.select("booking_date", "amount").iter_rows()), set()
+    for row in rows if ours else ():
+        theirs = Counter(
+            (one["booking_date"], one["amount"]) for one in session.rows(asked, user_id, row["told"].split())
+        )
+        if theirs and (theirs <= ours or ours <= theirs):
+            found.add(row["account_id"])
+    return found
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:

@@ -113,35 +113,6 @@ def _news(
             yield place, Stated(StatementRecord(told_from=statement.told_from, told_until=statement.told_until))
 
 
-def told_beside(
-    session: Session,
-    user_id: str,
-    account_id: str,
-    days: Mapping[str, date],
-    ours: Sequence[tuple[StatementRecord, Mapping[str, tuple[Decimal, date]]]],
-) -> list[str]:
-    """Those of the bookings with these `days`, by id, that a stored statement told which stands beside all of `ours`,
-    each with the amounts and days of the bookings that it told and that were known, by id: it has none of these in
-    common, or one goes on from the other, and then what it has alone lies before or after what both have."""
-    found: set[str] = set()
-    for one in session.rows(
-        "SELECT opening, closing, told FROM statements WHERE user_id = $1 AND account_id = $2 AND is_authoritative"
-        " AND told IS NOT NULL",
-        *(user_id, account_id),
-    ):
-        told = set(one["told"].split())
-        alone = told & days.keys() - found
-        for said, known in ours if alone else ():
-            common = [known[id_] for id_ in told & known.keys()]
-            if not common:
-                continue
-            moved, common_days = sum(amount for amount, _ in common), [day for _, day in common]
-            goes_on = moved in (one["closing"] - (said.opening or 0), (said.closing or 0) - one["opening"])
-            alone = {id_ for id_ in alone if goes_on and not min(common_days) < days[id_] < max(common_days)}
-        found |= alone
-    return sorted(found)
-
-
 def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
     return tuple(one[name] if isinstance(one, dict) else getattr(one, name) for name in SAID)
 

@@ -1,5 +1,7 @@
 """What matching makes of little: a file without a name or a booking, references that repeat, changes of one import."""
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import date
 from decimal import Decimal
 
@@ -17,6 +19,7 @@ from storage.importing.teller import FILES
 from tests.storage.conftest import Bank, bookings
 
 NOBODY = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)
+DAY = date(2026, 11, 2)
 CLOSING = StatementRecord(closing=Decimal("5"), closing_date=date(2026, 11, 19))
 
 
@@ -26,6 +29,24 @@ def test_an_account_without_name_and_bookings_proves_nothing_for_the_next_file(b
     with pytest.raises(AccountUnclear) as refusal:
         bank.bring(bookings("2026-11-02 | -5.00 | A | a"), account=NOBODY)
     assert [account.stable_key for account in refusal.value.candidates] == ["unnamed"]
+
+
+OF_DAY = bookings("2026-11-02 | -5.00 | A | a\n2026-11-02 | -7.00 | B | b")
+
+
+@pytest.mark.requirement("accounts.unclear")
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("opening", [100, 0])
+def test_a_day_told_at_noon_and_whole_is_of_one_unnamed_account_unless_it_begins_with_nothing(
+    bank: Bank, order: Sequence[int], opening: int
+) -> None:
+    for place, known in enumerate(order):
+        told = OF_DAY[:known]
+        balances = {"opening": Decimal(opening), "closing": opening + sum(each.amount for each in told)}
+        statement = StatementRecord(opening_date=DAY, closing_date=DAY, is_authoritative=True, **balances)
+        with nullcontext() if opening or not place else pytest.raises(AccountUnclear):
+            bank.bring(told, account=NOBODY, statement=statement)
+    assert len(bank.ids()) == (2 if opening else order[0])
 
 
 def record(*references: str) -> TransactionRecord:

@@ -81,8 +81,8 @@ def test_statements_of_a_day_with_numbers_of_their_own_are_apart_before_the_one_
 
 
 @pytest.mark.parametrize("are_named", [True, False])
-@pytest.mark.parametrize("order", [(MORNING, EVENING, NIGHT), (NIGHT, EVENING, MORNING), (EVENING, MORNING, NIGHT)])
-def test_statements_of_a_day_without_numbers_are_apart_when_others_lead_from_one_to_the_other(
+@pytest.mark.parametrize("order", [*permutations([MORNING, EVENING, NIGHT])])
+def test_statements_of_a_day_without_numbers_are_apart_in_any_order(
     files: Bank, order: Sequence[Told], are_named: bool
 ) -> None:
     told = [(each[0] if are_named else ("", ""), *each[1:]) for each in order]
@@ -98,6 +98,29 @@ def test_a_statement_of_the_whole_day_has_the_bookings_of_both_halves(files: Ban
     for each in order:
         bring(files, each)
     assert account(files) == (4, "60.00")
+
+
+@pytest.mark.parametrize("are_named", [True, False])
+@pytest.mark.parametrize("order", [*permutations([("1234", 100, 60), ("345", 80, 50), ("56", 60, 40)])])
+def test_of_equal_bookings_of_a_day_those_are_in_two_statements_for_which_their_balances_leave_room(
+    files: Bank, order: Sequence[tuple[str, int, int]], are_named: bool
+) -> None:
+    for _ in range(2):
+        for places, opening, closing in order:
+            bring(files, ([f"s:{place}" if are_named else "" for place in places], opening, closing))
+    assert account(files) == (6, "40.00")
+
+
+def test_what_a_newer_issue_replaced_proves_nothing(files: Bank) -> None:
+    before = "2026-11-03 | -10.00 | Shop | Einkauf"
+    first, second = "2026-11-04 | {}.00 | Bahn | Karte", "2026-11-05 | 5.00 | Markt | Pfand"
+    for amount, closing in ((-5, 90), (-6, 89)):
+        told = bookings(f"{before}\n{first.format(amount)}\n{second}")
+        files.bring(told, statement=stated(100, closing, days=(2, 6)))
+        files.now += timedelta(minutes=1)
+    again = bookings(f"{first.format(-6)}\n{second}\n2026-11-07 | -1.00 | Kiosk | Eis")
+    assert files.bring(again, statement=stated(90, 88, days=(4, 7))).new_transactions == 1
+    assert account(files) == (4, "88.00")
 
 
 def test_a_booking_told_again_under_another_reference_by_equal_balances_is_one(files: Bank) -> None:

@@ -6,19 +6,25 @@ piece lies within the other, the rest lies before and after it. Where neither fi
 ones, whatever their words and references say.
 """
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
+from analytics.records import StatementRecord
 from storage.database import Row
-from storage.importing import contributions
-from storage.importing.batches import AccountStatement, spool_statements
+from storage.importing.batches import AccountStatement
+from storage.importing.matching.stored_bookings import NEIGHBOURHOOD
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
+
+Money = tuple[date, Decimal]  # the day and the amount of a booking
 
 
 class Links:
@@ -44,85 +50,179 @@ class Links:
 
 
 class Piece(Struct, frozen=True):
-    """The bookings of a statement that adds up (`keys`: spool.KEYS), from its `opening` to its `closing` balance."""
+    """The bookings of a statement that adds up, from its `opening` to its `closing` balance: what they `moved` by day,
+    and all their references."""
 
     opening: Decimal
     closing: Decimal
     sequence: str | None
-    keys: pl.DataFrame
-    moved: Counter[tuple[date, Decimal]]
+    moved: Counter[Money]
     references: frozenset[str]
 
     def is_apart(self, other: "Piece", links: Links) -> bool:
         """Whether the balances prove that no booking of the other piece is in this one, although both have some of the
-        same day and amount: one follows the other, at once or by these links, or their numbers differ and so does all
-        else."""
+        same day and amount: one follows the other, at once or by these links; or their numbers differ, or of both is
+        nothing known but equal bookings of one day, and so does all else."""
         common = self.moved & other.moved
         if not common:
             return False
         is_next = links.lead(self.closing, other.opening) or links.lead(other.closing, self.opening)
+        has_other_number = None not in (self.sequence, other.sequence) and self.sequence != other.sequence
+        is_numbered = (self.sequence, other.sequence) != (None, None)
+        are_equal = not is_numbered and len(common) == 1 and len({day for day, _ in self.moved | other.moved}) == 1
         is_other = (
-            None not in (self.sequence, other.sequence)
-            and self.sequence != other.sequence
+            (has_other_number or are_equal)
             and self.references.isdisjoint(other.references)
-            and self.opening != other.opening
-            and self.closing != other.closing
+            and not self.meets(other.opening, other.closing)
         )
-        in_both = _sum(common)
-        overlaps = in_both in (self.closing - other.opening, other.closing - self.opening)
-        is_within = _may_contain(self, other, common) or _may_contain(other, self, common)
-        return (is_next or is_other) and not overlaps and not is_within
+        rooms = self.closing - other.opening, other.closing - self.opening  # where one ends within the other
+        has_room = _sum(common) in rooms or self.may_share(other, common)
+        amounts = [amount for _, amount in common.elements()]
+        has_some = any(_equal_ones(amounts, room) for room in rooms)
+        return (is_next or (is_other and not has_some)) and not has_room
+
+    def meets(self, opening: Decimal, closing: Decimal) -> bool:
+        """Whether a statement with these balances begins or ends like this one."""
+        return self.opening == opening or self.closing == closing
+
+    def may_share(self, other: "Piece", common: Counter[Money]) -> bool:
+        """Whether one piece may lie within the other, all its bookings in common."""
+        return _may_contain(self, other, common) or _may_contain(other, self, common)
 
 
-def stated_nearby(
-    teller: Teller, account_id: str, reported: Sequence[AccountStatement], booked: pl.DataFrame
-) -> tuple[list[Row], Links]:
-    """The stored statements that add up and reach into the days of these bookings, by batch, `opening` and `closing`:
-    those that share a balance with one of these statements, those with another number, and those of its last day from
-    which others lead to it or to which it leads; and the links between all of them."""
-    stated = [each.statement for each in reported if each.adds_up]
-    if not stated or booked.is_empty():
-        return [], Links()
-    first, last = booked.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
-    rows = teller.session.rows(
-        "SELECT DISTINCT batch_id, opening, closing, coalesce(opening = ANY($5::DECIMAL(20,5)[])"
-        " OR closing = ANY($5::DECIMAL(20,5)[]) OR NOT sequence = ANY($6::TEXT[]), FALSE) AS is_near,"
-        " closing_date = ANY($7::DATE[]) AS is_of_day FROM statements WHERE user_id = $1 AND account_id = $2"
-        " AND adds_up AND closing_date >= $3 AND coalesce(opening_date, $4) <= $4",
-        *(teller.user.id, account_id, first, last),
-        [balance for each in stated for balance in (each.opening, each.closing)],
-        [each.sequence for each in stated if each.sequence] or None,
-        [each.closing_date for each in stated],
-    )
-    ours = {(each.opening, each.closing) for each in stated if each.opening is not None and each.closing is not None}
-    between = {(row["opening"], row["closing"]) for row in rows if row["is_near"] or row["is_of_day"]}
-    links = Links(ours | between)
-    near = [
-        row
-        for row in rows
-        if row["is_near"]
-        or (
-            row["is_of_day"]
-            and any(links.lead(row["closing"], first) or links.lead(last, row["opening"]) for first, last in ours)
+class _Known(NamedTuple):
+    id: str
+    day: date
+    amount: Decimal
+
+
+class StatementsNearby:
+    """What the stored statements of an account that add up and reach into the days of a batch prove of the `booked`
+    (COMPARED) of these statements. A stored statement of which a booking has changed since is no evidence."""
+
+    def __init__(
+        self, teller: Teller, account_id: str, reported: Sequence[AccountStatement], spool: Spool, booked: pl.DataFrame
+    ) -> None:
+        self._session, self._about = teller.session, (teller.user.id, account_id)
+        self._pieces: dict[str, Piece | None] = {}
+        adding_up = [each for each in reported if each.adds_up] if not booked.is_empty() else []
+        self._ours = [(each.places, _piece(each, spool)) for each in adding_up]
+        self._stored = self._near(booked, [each.statement for each in adding_up]) if adding_up else []
+        between = {(row["opening"], row["closing"]) for row in self._stored if row["is_near"] or row["is_of_day"]}
+        self._links = Links(between.union((ours.opening, ours.closing) for _, ours in self._ours))
+
+    def without_apart(self, stored: pl.DataFrame, booked: pl.DataFrame) -> pl.DataFrame:
+        """The rows (STORED) without those that balances prove to be none of the bookings: rows of a statement that is
+        apart from one of these, and has nothing in common with any other. Where a statement begins or ends like a
+        stored one, or may contain it, both tell the same bookings, whatever references they give."""
+        near = [row for row in self._stored if row["is_near"] or (row["is_of_day"] and self._is_linked(row))]
+        apart_only = [row for row in near if not any(self._meets(row, ours) for _, ours in self._ours)]
+        is_again = len(apart_only) < len(near)
+        apart: set[str] = set()
+        for row, piece in self._with_pieces(apart_only):
+            common = [ours for _, ours in self._ours if ours.moved & piece.moved]
+            if common and all(ours.is_apart(piece, self._links) for ours in common):
+                apart.update(row["told"].split())
+            else:
+                is_again |= bool(common)
+        is_told = pl.col("booking_date").is_in(booked["booking_date"].implode()) & is_again
+        left = stored.filter(~pl.col("id").is_in(list(apart)))
+        return left.with_columns(is_asked_for=pl.col("is_asked_for") | is_told)
+
+    def beyond_room(self, pairs: pl.DataFrame, counted: Collection[str]) -> set[str]:
+        """The ids of rows of which balances prove that they are no booking of these `pairs` (`place`, `stored_id`,
+        `booking_date`, `amount`): a statement that goes on within the other one has more in common with it than there
+        is room. Those go first that were only `counted`; else those of pairs that all are of one day."""
+        found: set[str] = set()
+        for ours, known in self._told(pairs):
+            near = [(row, _both(row, known)) for row in self._stored if not self._meets(row, ours)]
+            doubtful = [row for row, both in near if both and _room(row, ours, _moved(both))]
+            for row, piece in self._with_pieces(doubtful):
+                both = _both(row, known)
+                among = [each for each in both if each.id in counted]
+                if not among and len({each.day for each in both}) == 1:
+                    among = both
+                common = Counter((each.day, each.amount) for each in both)
+                if not ours.may_share(piece, common):
+                    rooms = (_adding_up(among, _moved(both) - room) for room in _room(row, ours, _moved(both)))
+                    found.update(next(filter(None, rooms), ()))
+        return found
+
+    def beside(self, gone: pl.DataFrame, pairs: pl.DataFrame) -> list[str]:
+        """Those of the rows (`id`, `booking_date`), which none of the bookings is, that a stored statement told beside
+        all of these: they have nothing of it in common, or one goes on from the other; of two that begin or end
+        alike, this holds for what the stored one has before or after all that both have."""
+        days = dict(gone.select("id", "booking_date").iter_rows())
+        found: set[str] = set()
+        told = self._told(pairs) if days else []
+        for row in self._stored if days else ():
+            alone = set(row["told"].split()) & days.keys() - found
+            for ours, known in told if alone else ():
+                if both := _both(row, known):
+                    first, last = min(each.day for each in both), max(each.day for each in both)
+                    goes_on, meets = not _room(row, ours, _moved(both)), self._meets(row, ours)
+                    alone = {id_ for id_ in alone if goes_on and not (meets and first < days[id_] < last)}
+            found |= alone
+        return sorted(found)
+
+    def _near(self, booked: pl.DataFrame, stated: Sequence[StatementRecord]) -> list[Row]:
+        first, last = booked.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
+        return self._session.rows(
+            "SELECT DISTINCT opening, closing, sequence, told, last_day >= $3 AND first_day <= $4 AND coalesce(opening"
+            " = ANY($5::DECIMAL(20,5)[]) OR closing = ANY($5::DECIMAL(20,5)[]) OR NOT sequence = ANY($6::TEXT[]),"
+            " FALSE) AS is_near, last_day >= $3 AND first_day <= $4 AND closing_date = ANY($7::DATE[]) AS is_of_day"
+            " FROM (SELECT opening, closing, sequence, told, closing_date, least(opening_date, closing_date) AS"
+            " first_day, greatest(opening_date, closing_date) AS last_day FROM statements WHERE user_id = $1"
+            " AND account_id = $2 AND adds_up AND told <> '') AS stated WHERE last_day >= $8 AND first_day <= $9"
+            " ORDER BY told, opening, closing, sequence",
+            *(*self._about, first, last),
+            [balance for each in stated for balance in (each.opening, each.closing)],
+            [each.sequence for each in stated if each.sequence] or None,
+            [each.closing_date for each in stated],
+            *(first - NEIGHBOURHOOD, last + NEIGHBOURHOOD),
         )
-    ]
-    return near, links
 
+    def _is_linked(self, row: Row) -> bool:
+        """Whether one of our statements leads to the stored one, or it leads to one of these; or both are without a
+        number."""
+        return any(
+            (row["sequence"], ours.sequence) == (None, None)
+            or self._links.lead(row["closing"], ours.opening)
+            or self._links.lead(ours.closing, row["opening"])
+            for _, ours in self._ours
+        )
 
-def stored_pieces(teller: Teller, account_id: str, stated: Sequence[Row]) -> Iterator[tuple[Piece, Spool]]:
-    """These stored statements (of `stated_nearby`), each with the spool of its bookings."""
-    found = {(row["batch_id"], row["opening"], row["closing"]) for row in stated}
-    batches = {batch_id for batch_id, _, _ in found}
-    for contribution in contributions.of_batches(teller.session, teller.user.id, account_id, batches):
-        statements, spool = spool_statements(contributions.records(teller.session, teller.user.id, contribution))
-        for each in statements:
-            if (contribution.batch_id, each.statement.opening, each.statement.closing) in found:
-                yield from ((piece, spool) for piece in pieces([each], spool))
+    def _meets(self, row: Row, ours: Piece) -> bool:
+        return ours.meets(row["opening"], row["closing"])
 
+    def _told(self, pairs: pl.DataFrame) -> list[tuple[Piece, dict[str, _Known]]]:
+        """Each of our statements with those of its bookings that are stored, by id, as these pairs say."""
+        rows = pairs.select("place", "stored_id", "booking_date", "amount").rows() if self._stored else []
+        return [
+            (ours, {row[0]: _Known(*row) for place, *row in rows if place in places}) for places, ours in self._ours
+        ]
 
-def pieces(reported: Sequence[AccountStatement], spool: Spool) -> list[Piece]:
-    """The pieces that those of the statements tell that add up; their bookings are in the spool."""
-    return [_piece(each, spool) for each in reported if each.adds_up]
+    def _with_pieces(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Piece]]:
+        """These stored statements with what they told, where it still explains their balances."""
+        told = {row["told"]: row["told"].split() for row in rows if row["told"] not in self._pieces}
+        ids = {id_ for each in told.values() for id_ in each}
+        asked = (
+            "SELECT id, booking_date, amount, reference_keys FROM transactions WHERE user_id = $1 AND account_id = $2"
+            " AND id = ANY($3::TEXT[])"
+        )
+        known = {row["id"]: row for row in self._session.rows(asked, *self._about, sorted(ids))} if ids else {}
+        for row in rows:
+            name = row["told"]
+            if name in told:
+                of_piece = [known[id_] for id_ in told[name] if id_ in known]
+                is_whole = len(of_piece) == len(told[name])
+                moved = Counter((each["booking_date"], each["amount"]) for each in of_piece)
+                references = frozenset(key for each in of_piece for key in json.loads(each["reference_keys"]))
+                piece = Piece(row["opening"], row["closing"], row["sequence"], moved, references)
+                proves = is_whole and row["opening"] + _sum(moved) == row["closing"]
+                self._pieces[name] = piece if proves else None
+            if (found := self._pieces[name]) is not None:
+                yield row, replace(found, opening=row["opening"], closing=row["closing"], sequence=row["sequence"])
 
 
 def _piece(reported: AccountStatement, spool: Spool) -> Piece:
@@ -131,10 +231,39 @@ def _piece(reported: AccountStatement, spool: Spool) -> Piece:
     assert said.closing is not None, "it adds up"
     references = frozenset(key for each in keys["references"] for key in each.split(PARTING) if key)
     moved = Counter(keys.select("booking_date", "amount").iter_rows())
-    return Piece(said.opening, said.closing, said.sequence, keys, moved, references)
+    return Piece(said.opening, said.closing, said.sequence, moved, references)
 
 
-def _may_contain(whole: Piece, part: Piece, common: Counter[tuple[date, Decimal]]) -> bool:
+def _both(row: Row, known: Mapping[str, _Known]) -> list[_Known]:
+    """What a stored statement told of these bookings."""
+    return [known[id_] for id_ in row["told"].split() if id_ in known]
+
+
+def _room(row: Row, ours: Piece, moved: Decimal) -> Sequence[Decimal]:
+    """What a stored statement and ours may have in common if one ends within the other; empty if it is this."""
+    rooms = ours.closing - row["opening"], row["closing"] - ours.opening
+    return () if moved in rooms else rooms
+
+
+def _moved(rows: Iterable[_Known]) -> Decimal:
+    return sum((each.amount for each in rows), Decimal(0))
+
+
+def _adding_up(among: Sequence[_Known], total: Decimal) -> list[str]:
+    """The ids of some with an equal amount that add up to the total, the last ones; empty where there are none."""
+    amount, n = _equal_ones((each.amount for each in among), total) or (None, 0)
+    return [each.id for each in among if each.amount == amount][-n:]
+
+
+def _equal_ones(amounts: Iterable[Decimal], total: Decimal) -> tuple[Decimal, int] | None:
+    """The amount of which some add up to the total, and their number; None where there is none."""
+    for amount, n in Counter(amounts).items():
+        if amount and 0 < total / amount <= n and total % amount == 0:
+            return amount, int(total / amount)
+    return None
+
+
+def _may_contain(whole: Piece, part: Piece, common: Counter[Money]) -> bool:
     """Whether the part lies within the whole by its bookings, and the whole has others that may lie before it."""
     rest = [money[1] for money in (whole.moved - common).elements()]
     before = part.opening - whole.opening
@@ -142,5 +271,5 @@ def _may_contain(whole: Piece, part: Piece, common: Counter[tuple[date, Decimal]
     return common == part.moved and least <= before <= most
 
 
-def _sum(moved: Counter[tuple[date, Decimal]]) -> Decimal:
+def _sum(moved: Counter[Money]) -> Decimal:
     return sum((amount * n for (_, amount), n in moved.items()), Decimal(0))

@@ -49,9 +49,9 @@ Pair = tuple[Item, StoredRow]
 
 class Remaining:
     """The bookings (`items`) and stored `rows` that are not matched yet, and the matches found among them, which each
-    method moves into `pairs`. Of a batch and its details the details are kept: a whole that is told is one of `parts`
-    with each of them; a stored whole is moved into `replaced`, each detail with it, while they stay among the
-    bookings."""
+    method moves into `pairs`; `counted` are the ids of rows of which no more than the number was compared. Of a batch
+    and its details the details are kept: a whole that is told is one of `parts` with each of them; a stored whole is
+    moved into `replaced`, each detail with it, while they stay among the bookings."""
 
     def __init__(self, items: Iterable[Item], rows: Iterable[StoredRow], *, are_references_lasting: bool) -> None:
         self.items = {item.place: item for item in items}
@@ -59,6 +59,7 @@ class Remaining:
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
         self.replaced: list[Pair] = []
+        self.counted: set[str] = set()
         self._are_references_lasting = are_references_lasting
 
     def match_by_day(self, reported_elsewhere: Collection[str] = ()) -> None:
@@ -74,6 +75,7 @@ class Remaining:
         for items, rows in self._buckets(_money, left):
             for item, row in zip(items, rows, strict=False):
                 self._take(item, row)
+                self.counted.add(row.id)
         self._match_notified()
         self._match_sums()
 
