@@ -2,12 +2,13 @@
 
 The next statement opens with the closing balance of the one before, less what both told. That needs no days: a file
 that is taken at noon goes on with the one of that evening. What no statement of a chain told has no room within it. Of
-statements that told the same the one that told most counts, and of two issues of one statement the newer.
+statements that told the same the one that told most counts, and of two issues of one statement the newer; a statement
+that goes on from the former one was written before the correction.
 """
 
 from bisect import bisect_right
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import accumulate, islice, pairwise
@@ -20,6 +21,28 @@ from analytics.statements.balance_chain import ReportedBalance
 from analytics.statements.told import DAY, Told, number, sum_of
 
 NEXT_MAX = 12  # statements that are tried as the next one; where more begin on a day, their numbers order them
+
+
+class Links:
+    """Statements, each from its opening to its closing balance, of which one leads to the next."""
+
+    def __init__(self, statements: Iterable[tuple[Decimal, Decimal]] = ()) -> None:
+        self._closings: dict[Decimal, set[Decimal]] = defaultdict(set)
+        for opening, closing in statements:
+            self._closings[opening].add(closing)
+        self._reached: dict[Decimal, set[Decimal]] = {}
+
+    def lead(self, closing: Decimal, opening: Decimal) -> bool:
+        """Whether one balance is the other, or is led to it by statements of which each opens where one before
+        closes."""
+        if closing not in self._reached:
+            reached, ahead = {closing}, [closing]
+            while ahead:
+                further = self._closings.get(ahead.pop(), set()) - reached
+                reached |= further
+                ahead += further
+            self._reached[closing] = reached
+        return opening in self._reached[closing]
 
 
 class Gap(Struct, frozen=True, kw_only=True):
@@ -48,6 +71,8 @@ class StatementChain:
         if self._stretches:
             inside = [place for each in self._stretches for one in each for place in one.places]
             places = pl.Series(inside, dtype=pl.Int64).implode()
+            for stretch in self._stretches:
+                self._find_told_twice(stretch)
             self._find_missing(moved.filter(~pl.int_range(pl.len()).is_in(places)))
 
     def balances(self) -> Iterator[ReportedBalance]:
@@ -74,9 +99,12 @@ class StatementChain:
             for place in one.places & named:
                 told_by[place].append(one)
                 issues[place, one.first, one.last].append(one)
-        openings = {one.opening for one in told}
+        openings, links = {one.opening for one in told}, Links((one.opening, one.closing) for one in told)
         replaced = {
-            one for alike in issues.values() for one, newer in pairwise(alike) if self._replaces(newer, one, openings)
+            one
+            for alike in issues.values()
+            for one, newer in pairwise(alike)
+            if self._replaces(newer, one, openings) and not _are_apart(newer, one, links)
         }
         spans = sorted((one.first, one.last) for one in told if one.places)
         reach = list(accumulate((last for _, last in spans), max, initial=date.min))
@@ -85,7 +113,7 @@ class StatementChain:
             if not one.places:
                 return reach[bisect_right(spans, (one.first, date.max))] >= one.last
             others = [other for other in told_by[min(one.places)] if other not in replaced and other is not one]
-            return any(_contains(other, one) for other in others)
+            return any(_contains(other, one) and not _are_apart(other, one, links) for other in others)
 
         return [one for one in told if one not in replaced and not is_needless(one)]
 
@@ -137,6 +165,12 @@ class StatementChain:
             return ZERO
         return sum_of(self._moved[sorted(one.places & other.places)])
 
+    def _find_told_twice(self, stretch: Sequence[Told]) -> None:
+        """Compare a stretch with its bookings: two of its statements that others part cannot have told the same."""
+        within = sum_of(self._told_by(stretch)) - (stretch[-1].closing - stretch[0].opening)
+        if within:
+            self.extra[stretch[-1]] += within
+
     def _find_missing(self, untold: pl.DataFrame) -> None:
         """Compare the bookings that no statement told with the room for them. On the day on which one stretch ends, or
         the next begins, they may be from between; before the first and after the last nothing is known of them."""
@@ -152,7 +186,7 @@ class StatementChain:
             between = totals.between(min(last, first), max(last, first))
             step = self._step(earlier, later)
             missing = step - between
-            if not missing or not _is_order_clear(earlier, later):
+            if not missing or later.opening in earlier.former or not _is_order_clear(earlier, later):
                 continue
             explaining = [each for each in (place, place + 1) if missing == totals.between(*rooms[each])]
             if explaining:  # booked late with an earlier day, or dated ahead
@@ -171,10 +205,17 @@ class StatementChain:
 
 
 def _contains(other: Told, one: Told) -> bool:
-    """Whether the other one told all that this one told, and this one neither goes on from it nor leads up to it; of
-    two that told the same, whether the other is newer."""
-    is_more = one.places < other.places or (one.places == other.places and one.arrived < other.arrived)
-    return is_more and not (_follows(one, other) or _follows(other, one))
+    """Whether the other one told all that this one told; of two that told the same, whether the other is newer."""
+    return one.places < other.places or (one.places == other.places and one.arrived < other.arrived)
+
+
+def _are_apart(one: Told, other: Told, links: Links) -> bool:
+    """Whether one of the statements goes on from the other, at once or by others between them."""
+    pairs = ((one, other), (other, one))
+    return any(
+        later.first >= earlier.last and later.opening != later.closing and links.lead(earlier.closing, later.opening)
+        for earlier, later in pairs
+    )
 
 
 def _follows(earlier: Told, later: Told) -> bool:

@@ -17,12 +17,14 @@ from msgspec import Struct
 from analytics.ledger_periods import LedgerPeriod
 
 DAY = timedelta(days=1)
+SAME_STATEMENT = ("opening", "opening_date", "closing_date", "sequence")
 _NUMBER = re.compile(r"\d+")
 
 
 class Told(Struct, frozen=True, kw_only=True, eq=False):
     """A statement from the day `first`, on which it opens, to the day `last`, on which it closes, with the places of
-    its bookings in MOVED and their sum. `arrived` orders statements by their import."""
+    its bookings in MOVED and their sum. `arrived` orders statements by their import; `former` are the closing balances
+    of issues of this statement that came before."""
 
     sequence: str | None
     opening: Decimal
@@ -32,6 +34,7 @@ class Told(Struct, frozen=True, kw_only=True, eq=False):
     arrived: tuple[datetime, int]
     places: frozenset[int]
     bookings: Decimal
+    former: frozenset[Decimal] = frozenset()
 
     def period(self, further: Decimal = Decimal(0)) -> LedgerPeriod:
         """The period of the statement, with `further` bookings that have no room in it."""
@@ -69,6 +72,7 @@ def told_statements(stated: pl.DataFrame, moved: pl.DataFrame) -> list[Told]:
         .with_row_index("statement")
     )
     moved = moved.with_row_index("place")
+    both = both.with_columns(issues=pl.struct("received_at", "position", "closing").implode().over(*SAME_STATEMENT))
     named = both.select("statement", id=pl.col("told").str.split(" ")).explode("id").join(moved, on="id")
     places = dict(named.group_by("statement").agg(pl.col("place").unique()).iter_rows())
     found, differing = [], []
@@ -96,10 +100,15 @@ def _told(one: dict[str, Any], rows: pl.DataFrame) -> Told:
         first=one["opening_date"],
         closing=one["closing"],
         last=one["closing_date"],
-        arrived=(one["received_at"], one["position"]),
+        arrived=_arrived(one),
         places=frozenset(rows["place"].to_list()),
         bookings=sum_of(rows),
+        former=frozenset(each["closing"] for each in one["issues"] if _arrived(each) < _arrived(one)),
     )
+
+
+def _arrived(one: dict[str, Any]) -> tuple[datetime, int]:
+    return one["received_at"], one["position"]
 
 
 def sum_of(rows: pl.DataFrame) -> Decimal:

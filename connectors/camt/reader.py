@@ -205,6 +205,7 @@ def _statement_record(statement: _OpenStatement) -> StatementRecord:
         and closing is not None
         and opening + statement.booked == closing,
         is_notification=statement.message == "054",
+        issued_at=(clean(text(header, "CreDtTm")) or "")[:19] or None,
     )
 
 

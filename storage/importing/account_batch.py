@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import Struct
 
 from analytics import frames
+from analytics.records import StatementRecord
 from storage import journal
 from storage.changes import feed
 from storage.database import as_json
@@ -102,10 +103,11 @@ class AccountBatch:
         """Merge these statements into the account: bookings, also those that the bank has corrected or taken back,
         pending ones, balances, and the gaps between statements. `source` is the id that the account would have by its
         source alone; stored rows of another source match by day and amount alone where nothing surer does."""
+        reported, older = self._newest(reported)
         given = windows(reported)
         self._notified = {place for each in reported if each.statement.is_notification for place in each.places}
         self._take_back_corrected(reported)
-        report = self._merge_booked(source, reported, given)
+        report = self._merge_booked(source, reported, given, older)
         waiting = self._keys(reported, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in reported)
         if is_complete or not waiting.is_empty():
@@ -132,6 +134,20 @@ class AccountBatch:
             return None
         first, end = (bisect_left(self._ids["place"], each) for each in (reported.places.start, reported.places.stop))
         return " ".join(self._ids["stored_id"][first:end].unique(maintain_order=True))
+
+    def _newest(self, reported: Sequence[AccountStatement]) -> tuple[list[AccountStatement], list[StatementRecord]]:
+        """These statements without those of which a newer issue came before, and what older issues said of the rest:
+        whatever the order of files, the bank's last word counts."""
+        newest, older = [], []
+        for each in reported:
+            issued_at = each.statement.issued_at or ""
+            known = contributions.issues(
+                self._session, self._user_id, self._account_id, each.statement, self._teller.now
+            )
+            if all((other.issued_at or "") <= issued_at for other in known):
+                newest.append(each)
+                older += [other for other in known if (other.issued_at or "") < issued_at]
+        return newest, older
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone that was exported before one that is known: it tells bookings that the
@@ -193,7 +209,11 @@ class AccountBatch:
         return self._spool.keys(each.places for each in reported).filter(kept, ~self._is_outdated())
 
     def _merge_booked(
-        self, source: str, reported: Sequence[AccountStatement], given: Sequence[ReportedWindow]
+        self,
+        source: str,
+        reported: Sequence[AccountStatement],
+        given: Sequence[ReportedWindow],
+        older: Sequence[StatementRecord],
     ) -> AccountReport:
         """Write new bookings and pending ones that have booked, rewrite rows that are reported differently now, and put
         aside those that the bank has taken back; returns the counts. Nothing is derived anew for rows that are reported
@@ -201,8 +221,10 @@ class AccountBatch:
         booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         others, stored = left_over(booked, stored, self._replaced)
-        stated = StatementsNearby(self._teller, self._account_id, reported, self._spool, others)
-        stored = stated.without_apart(stored, others)
+        stated = StatementsNearby(self._teller, self._account_id, reported, self._spool, others, older)
+        stored = stated.without_apart(stored, others).with_columns(
+            is_whole=pl.col("is_whole") | pl.col("id").is_in(stated.reissued)
+        )
         found, gone, replaced = self._matches(source, others, stored, given)
         while beyond := stated.beyond_room(others.join(found, on="place"), self._counted):
             stored = stored.filter(~pl.col("id").is_in(list(beyond)))
@@ -224,6 +246,7 @@ class AccountBatch:
             - (wholes.select(pl.sum("amount")).item() or Decimal(0)),
             reported=[each.statement for each in reported],
             given=given,
+            reissued=stated.reissued,
         )
         self._former += pl.concat([back, wholes]).select("booking_date", "amount", "created_at").rows()
         self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))

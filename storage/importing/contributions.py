@@ -68,6 +68,25 @@ def corrections_of(said: StatementRecord) -> Iterator[tuple[str, str]]:
     return zip_longest(said.corrected, said.replaced_by, fillvalue="")
 
 
+def issues(
+    session: Session, user_id: str, account_id: str, said: StatementRecord, now: datetime
+) -> list[StatementRecord]:
+    """What files that came until now have said of this very statement: its number, days and opening balance are the
+    same, and it is known when the bank wrote each. Empty where it is not known of the statement itself."""
+    if said.issued_at is None or said.opening_date is None:
+        return []
+    rows = session.rows(
+        "SELECT blocks FROM contributions WHERE user_id = $1 AND account_id = $2 AND imported_at <= $3"
+        " AND strpos(blocks, $4) > 0 AND strpos(blocks, $5) > 0",
+        *(user_id, account_id, now, '"issued_at":"', f'"opening_date":"{said.opening_date}"'),
+    )
+    same = ("sequence", "opening", "opening_date", "closing_date")
+    told = [block.statement for row in rows for block in _blocks_of_json(row["blocks"])]
+    return [
+        each for each in told if each.issued_at and all(getattr(each, name) == getattr(said, name) for name in same)
+    ]
+
+
 def remember(
     session: Transaction,
     reported: Sequence[AccountStatement],
@@ -158,7 +177,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
 def _but_for_days(statement: StatementRecord) -> tuple[StatementRecord, bool]:
     """The statement without its days, and whether it states days."""
     has_days = statement.told_from is not None
-    return replace(statement, closing_date=None, told_from=None, told_until=None), has_days
+    return replace(statement, closing_date=None, told_from=None, told_until=None, issued_at=None), has_days
 
 
 def _statement_of(contribution: Contribution) -> StatementRecord:

@@ -23,16 +23,18 @@ def prove(
     corrected: Decimal,
     reported: Sequence[StatementRecord],
     given: Sequence[ReportedWindow],
+    reissued: Sequence[str],
 ) -> pl.DataFrame:
     """Those of the rows that a source no longer reports (`gone`, STORED) of which balances prove that the bank has
-    taken them back: either by a statement that contains all bookings of their days, or by the change of a live source's
+    taken them back: either by a statement that contains all bookings of their days, or by the newer issue of one that
+    told them (`reissued`, by id), or by the change of a live source's
     balance since the last time, if it adds up without these rows and not with them.
 
     `arrived` are the new bookings (`booking_date`, `amount`), and `corrected` is the change by corrections of others.
     """
     if gone.is_empty():
         return gone
-    is_stated = is_whole([each for each in given if not each.is_live])
+    is_stated = is_whole([each for each in given if not each.is_live]) | pl.col("id").is_in(reissued)
     stated, others = gone.filter(is_stated), gone.filter(~is_stated)
     unexplained = _unexplained_amounts(teller, account_id, arrived, corrected, reported)
     return pl.concat([stated, _explain(others, unexplained)])

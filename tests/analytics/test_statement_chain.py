@@ -49,6 +49,19 @@ def test_a_file_taken_at_noon_goes_on_with_that_evening(evening: Row) -> None:
     assert in_any_order([noon], MOVED) == []
 
 
+def test_a_statement_goes_on_from_the_former_issue_of_the_one_before_until_it_is_issued_again_too() -> None:
+    former, newer = told(1, 10, "100", "70", 0, 1, came=11), told(1, 10, "100", "69", 0, 1, came=30)
+    moved = [booking(3, "-10"), booking(10, "-21"), booking(14, "-1")]  # the second one has been corrected
+    next_ = told(10, 20, "70", "69", 2, came=21)
+    assert in_any_order([former, newer, next_], moved) == []
+    assert in_any_order([newer, next_], moved) == [("gap", 10, 10, "1")]  # nothing says that it was another one
+
+
+def test_bookings_that_two_statements_of_a_day_told_which_another_parts_are_missing_once() -> None:
+    stated = [told(3, 3, "100", "90", 0), told(3, 3, "90", "80", 1), told(3, 3, "80", "70", 0)]
+    assert in_any_order(stated, [booking(3, "-10"), booking(3, "-10")]) == [("statement_differs", 3, 3, "-10")]
+
+
 def test_what_noon_and_evening_both_lack_is_a_gap_of_that_day() -> None:
     stated = [told(1, 10, "100", "70", 0, 1), told(10, 20, "65", "64", 3)]
     assert in_any_order(stated, [*MOVED[:2], booking(30, "-5"), MOVED[3]]) == [("gap", 10, 10, "-5")]

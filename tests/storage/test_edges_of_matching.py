@@ -42,8 +42,13 @@ def test_a_day_told_at_noon_and_whole_is_of_one_unnamed_account_unless_it_begins
 ) -> None:
     for place, known in enumerate(order):
         told = OF_DAY[:known]
-        balances = {"opening": Decimal(opening), "closing": opening + sum(each.amount for each in told)}
-        statement = StatementRecord(opening_date=DAY, closing_date=DAY, is_authoritative=True, **balances)
+        statement = StatementRecord(
+            opening=Decimal(opening),
+            opening_date=DAY,
+            closing=Decimal(opening) + sum(each.amount for each in told),
+            closing_date=DAY,
+            is_authoritative=True,
+        )
         with nullcontext() if opening or not place else pytest.raises(AccountUnclear):
             bank.bring(told, account=NOBODY, statement=statement)
     assert len(bank.ids()) == (2 if opening else order[0])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from analytics.records import StatementRecord, TransactionRecord
+from analytics.statements.chain import Links
 from storage.database import Transaction
 from storage.importing import contributions
-from storage.importing.matching.balances import Links
 from storage.undo_and_merge import rebuild
 from tests.conftest import NOW, empty_store, examples
 from tests.engines import OpenStore
@@ -109,6 +109,24 @@ def test_of_equal_bookings_of_a_day_those_are_in_two_statements_for_which_their_
         for places, opening, closing in order:
             bring(files, ([f"s:{place}" if are_named else "" for place in places], opening, closing))
     assert account(files) == (6, "40.00")
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_issues_that_say_when_the_bank_wrote_them_the_newer_counts_in_whatever_order_they_come(
+    files: Bank, order: Sequence[int]
+) -> None:
+    told = ["3 4 6", "3 5"]  # the newer one lacks a booking of its last day, and one has another day
+    amounts = {3: -3, 4: -4, 5: -4, 6: -6}
+    for place in order:
+        days = [int(day) for day in told[place].split()]
+        rows = [
+            row for day in days for row in bookings(f"2026-11-0{day} | {amounts[day]}.00 | Shop | Einkauf {day // 6}")
+        ]
+        statement = stated(100, 100 + sum(amounts[day] for day in days), "1", (2, 6))
+        files.bring(rows, statement=replace(statement, issued_at=f"2026-12-0{place + 1}T08:00:00"))
+        files.now += timedelta(minutes=1)
+    assert " ".join(f"{row['booking_date'].day}" for row in files.rows("booking_date, amount, id")) == "3 5"
+    assert account(files) == (2, "93.00")
 
 
 def test_what_a_newer_issue_replaced_proves_nothing(files: Bank) -> None:

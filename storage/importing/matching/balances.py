@@ -7,7 +7,7 @@ ones, whatever their words and references say.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -18,35 +18,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import StatementRecord
+from analytics.statements.chain import Links
 from storage.database import Row
 from storage.importing.batches import AccountStatement
 from storage.importing.matching.stored_bookings import NEIGHBOURHOOD
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
 
+OF_ISSUE = ("opening", "closing", "closing_date")
 Money = tuple[date, Decimal]  # the day and the amount of a booking
-
-
-class Links:
-    """Statements, each from its opening to its closing balance, of which one leads to the next."""
-
-    def __init__(self, statements: Iterable[tuple[Decimal, Decimal]] = ()) -> None:
-        self._closings: dict[Decimal, set[Decimal]] = defaultdict(set)
-        for opening, closing in statements:
-            self._closings[opening].add(closing)
-        self._reached: dict[Decimal, set[Decimal]] = {}
-
-    def lead(self, closing: Decimal, opening: Decimal) -> bool:
-        """Whether one balance is the other, or is led to it by statements of which each opens where one before
-        closes."""
-        if closing not in self._reached:
-            reached, ahead = {closing}, [closing]
-            while ahead:
-                further = self._closings.get(ahead.pop(), set()) - reached
-                reached |= further
-                ahead += further
-            self._reached[closing] = reached
-        return opening in self._reached[closing]
 
 
 class Piece(Struct, frozen=True):
@@ -98,10 +78,17 @@ class _Known(NamedTuple):
 
 class StatementsNearby:
     """What the stored statements of an account that add up and reach into the days of a batch prove of the `booked`
-    (COMPARED) of these statements. A stored statement of which a booking has changed since is no evidence."""
+    (COMPARED) of these statements. A stored statement of which a booking has changed since is no evidence; what one of
+    the `older` issues of these statements told is `reissued`."""
 
     def __init__(
-        self, teller: Teller, account_id: str, reported: Sequence[AccountStatement], spool: Spool, booked: pl.DataFrame
+        self,
+        teller: Teller,
+        account_id: str,
+        reported: Sequence[AccountStatement],
+        spool: Spool,
+        booked: pl.DataFrame,
+        older: Sequence[StatementRecord],
     ) -> None:
         self._session, self._about = teller.session, (teller.user.id, account_id)
         self._pieces: dict[str, Piece | None] = {}
@@ -109,6 +96,9 @@ class StatementsNearby:
         self._ours = [(each.places, _piece(each, spool)) for each in adding_up]
         self._stored = self._near(booked, [each.statement for each in adding_up]) if adding_up else []
         between = {(row["opening"], row["closing"]) for row in self._stored if row["is_near"] or row["is_of_day"]}
+        replaced = {(each.opening, each.closing, each.closing_date) for each in older}
+        self._older = [row for row in self._stored if tuple(map(row.get, OF_ISSUE)) in replaced]
+        self.reissued = [id_ for row in self._older for id_ in row["told"].split()]
         self._links = Links(between.union((ours.opening, ours.closing) for _, ours in self._ours))
 
     def without_apart(self, stored: pl.DataFrame, booked: pl.DataFrame) -> pl.DataFrame:
@@ -155,7 +145,7 @@ class StatementsNearby:
         days = dict(gone.select("id", "booking_date").iter_rows())
         found: set[str] = set()
         told = self._told(pairs) if days else []
-        for row in self._stored if days else ():
+        for row in (row for row in self._stored if days and row not in self._older):
             alone = set(row["told"].split()) & days.keys() - found
             for ours, known in told if alone else ():
                 if both := _both(row, known):
@@ -166,21 +156,25 @@ class StatementsNearby:
         return sorted(found)
 
     def _near(self, booked: pl.DataFrame, stated: Sequence[StatementRecord]) -> list[Row]:
+        """The stored statements of these days and a week around them; on these days, `is_near` are those that share a
+        balance with one of ours or have another number, and `is_of_day` those of the last day of one of ours."""
         first, last = booked.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
-        return self._session.rows(
-            "SELECT DISTINCT opening, closing, sequence, told, last_day >= $3 AND first_day <= $4 AND coalesce(opening"
-            " = ANY($5::DECIMAL(20,5)[]) OR closing = ANY($5::DECIMAL(20,5)[]) OR NOT sequence = ANY($6::TEXT[]),"
-            " FALSE) AS is_near, last_day >= $3 AND first_day <= $4 AND closing_date = ANY($7::DATE[]) AS is_of_day"
-            " FROM (SELECT opening, closing, sequence, told, closing_date, least(opening_date, closing_date) AS"
-            " first_day, greatest(opening_date, closing_date) AS last_day FROM statements WHERE user_id = $1"
-            " AND account_id = $2 AND adds_up AND told <> '') AS stated WHERE last_day >= $8 AND first_day <= $9"
-            " ORDER BY told, opening, closing, sequence",
-            *(*self._about, first, last),
-            [balance for each in stated for balance in (each.opening, each.closing)],
-            [each.sequence for each in stated if each.sequence] or None,
-            [each.closing_date for each in stated],
-            *(first - NEIGHBOURHOOD, last + NEIGHBOURHOOD),
+        rows = self._session.rows(
+            "SELECT DISTINCT opening, closing, closing_date, sequence, told, first_day, last_day FROM (SELECT opening,"
+            " closing, closing_date, sequence, told, least(opening_date, closing_date) AS first_day,"
+            " greatest(opening_date, closing_date) AS last_day FROM statements WHERE user_id = $1 AND account_id = $2"
+            " AND adds_up AND told <> '') AS stated WHERE last_day >= $3 AND first_day <= $4"
+            " ORDER BY told, opening, closing, closing_date, sequence",
+            *(*self._about, first - NEIGHBOURHOOD, last + NEIGHBOURHOOD),
         )
+        balances = {balance for each in stated for balance in (each.opening, each.closing)}
+        numbers, days = {each.sequence for each in stated if each.sequence}, {each.closing_date for each in stated}
+        for row in rows:
+            is_within = row["last_day"] >= first and row["first_day"] <= last
+            has_another = bool(numbers and row["sequence"] and row["sequence"] not in numbers)
+            row["is_near"] = is_within and (has_another or not balances.isdisjoint((row["opening"], row["closing"])))
+            row["is_of_day"] = is_within and row["closing_date"] in days
+        return rows
 
     def _is_linked(self, row: Row) -> bool:
         """Whether one of our statements leads to the stored one, or it leads to one of these; or both are without a
