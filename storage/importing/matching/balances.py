@@ -7,7 +7,8 @@ ones, whatever their words and references say.
 """
 
 import json
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -96,6 +97,10 @@ class StatementsNearby:
         self._ours = [(each.places, _piece(each, spool)) for each in adding_up]
         self._stored = self._near(booked, [each.statement for each in adding_up]) if adding_up else []
         between = {(row["opening"], row["closing"]) for row in self._stored if row["is_near"] or row["is_of_day"]}
+        self._telling: dict[str, list[int]] = defaultdict(list)
+        for place, row in enumerate(self._stored):
+            for id_ in row["told"].split():
+                self._telling[id_].append(place)
         replaced = {(each.opening, each.closing, each.closing_date) for each in older}
         self._older = [row for row in self._stored if tuple(map(row.get, OF_ISSUE)) in replaced]
         self.reissued = [id_ for row in self._older for id_ in row["told"].split()]
@@ -125,8 +130,9 @@ class StatementsNearby:
         is room. Those go first that were only `counted`; else those of pairs that all are of one day."""
         found: set[str] = set()
         for ours, known in self._told(pairs):
-            near = [(row, _both(row, known)) for row in self._stored if not self._meets(row, ours)]
-            doubtful = [row for row, both in near if both and _room(row, ours, _moved(both))]
+            near = sorted({place for id_ in known for place in self._telling[id_]})
+            unlike = [row for row in map(self._stored.__getitem__, near) if not self._meets(row, ours)]
+            doubtful = [row for row in unlike if _room(row, ours, _moved(_both(row, known)))]
             for row, piece in self._with_pieces(doubtful):
                 both = _both(row, known)
                 among = [each for each in both if each.id in counted]
@@ -191,9 +197,14 @@ class StatementsNearby:
 
     def _told(self, pairs: pl.DataFrame) -> list[tuple[Piece, dict[str, _Known]]]:
         """Each of our statements with those of its bookings that are stored, by id, as these pairs say."""
-        rows = pairs.select("place", "stored_id", "booking_date", "amount").rows() if self._stored else []
+        if not self._stored:
+            return []
+        rows = pairs.select("place", "stored_id", "booking_date", "amount").sort("place").rows()
+        places = [row[0] for row in rows]
+        parts = (rows[bisect_left(places, one.start) : bisect_left(places, one.stop)] for one, _ in self._ours)
         return [
-            (ours, {row[0]: _Known(*row) for place, *row in rows if place in places}) for places, ours in self._ours
+            (ours, {row[1]: _Known(*row[1:]) for row in part})
+            for (_, ours), part in zip(self._ours, parts, strict=True)
         ]
 
     def _with_pieces(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Piece]]:
