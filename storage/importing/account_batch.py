@@ -1,9 +1,7 @@
 """The merge of one batch into one account: bookings are compared and written, pending ones end, balances are kept."""
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
 from decimal import Decimal
 
 import polars as pl
@@ -12,15 +10,10 @@ from msgspec import Struct
 from analytics import frames
 from analytics.records import StatementRecord
 from storage import journal
-from storage.changes import feed
-from storage.database import as_json
-from storage.importing import contributions, duplicate_flags, statements, taken_back
+from storage.importing import contributions, statements, taken_back
 from storage.importing.batches import AccountStatement
-from storage.importing.combined_texts import all_references, fuller_words
-from storage.importing.derivation import Derivation, write
+from storage.importing.derivation import Derivation
 from storage.importing.matching.balances import StatementsNearby
-from storage.importing.matching.booking_keys import fingerprint, transaction_id
-from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import (
     MONEY,
     NO_PAIRS,
@@ -30,31 +23,25 @@ from storage.importing.matching.exact_matches import (
     new_identities,
     prepare_bookings,
 )
-from storage.importing.matching.likely_matches import AFTER, BEFORE, SAME_DAY, Item, Pair, Remaining
+from storage.importing.matching.likely_matches import AFTER, BEFORE, SAME_DAY, Pair, Remaining
 from storage.importing.matching.stored_bookings import (
     NEIGHBOURHOOD,
     NO_BOOKINGS,
     STORED,
     WAITING,
+    Item,
     StoredBookings,
-    StoredRow,
-    with_former,
 )
 from storage.importing.matching.windows import ReportedWindow, is_whole, windows
-from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
-from storage.importing.spool import PARTING, Spool, days_at_once
+from storage.importing.spool import Spool, days_at_once
 from storage.importing.teller import FILES, Teller
+from storage.importing.written_bookings import COMPARED_AT_ONCE, WrittenBookings
 
 CONTENT_BEHIND_ID = r"\|\d{4}-\d\d-\d\d\|[^|]*(\|\d+)?$"  # day, amount, count in ids of OFX (connectors/ofx)
 LINE_NUMBER = r":\d{1,4}$"
 NAME = pl.col("provider_id").str.replace(CONTENT_BEHIND_ID, "")
-COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
 AMOUNT = ("amount", "currency")
-WRITTEN = (
-    *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
-    *(*MONEY, "connection_id", "batch_id", "added_state"),
-)
 STORED_AS = {
     "id": "stored_id",
     "amount": "was",
@@ -83,18 +70,16 @@ class AccountBatch:
     (duplicate_flags.WRITTEN)."""
 
     def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
-        self.changes: list[pl.DataFrame] = []
-        self.written: list[pl.DataFrame] = []
+        self._rows = WrittenBookings(teller, account_id, batch_id, spool, derivation)
+        self.changes, self.written = self._rows.changes, self._rows.written
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
         self._batch_id = batch_id
         self._spool = spool
-        self._derivation = derivation
         self._notified: set[int] = set()  # places of bookings that notifications tell
         self._corrected = dict[str, str]()  # ids that the bank has deleted, or replaced by another
         self._replaced = _as_found([])  # bookings with the stored rows that they replace
         self._replaced_rows = NO_BOOKINGS
-        self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._counted = set[str]()  # ids of rows that were matched with a booking by counting alone
         self._ids = NO_PAIRS  # as which each booking is stored
         self._stored = StoredBookings(teller, account_id)
@@ -121,8 +106,8 @@ class AccountBatch:
         ]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
-        if self._former:
-            former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
+        if self._rows.former:
+            former = pl.DataFrame(self._rows.former, schema=FORMER, orient="row").with_columns(
                 user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
             )
             self._session.append("former_amounts", former)
@@ -194,7 +179,7 @@ class AccountBatch:
         )
         is_replaced = pl.col("id").is_in(self._replaced["stored_id"].implode())
         self._replaced_rows, gone = back.filter(is_replaced).select(*STORED), back.filter(~is_replaced)
-        self._former += gone.select("booking_date", "amount", "created_at").rows()
+        self._rows.former += gone.select("booking_date", "amount", "created_at").rows()
         self.changes.append(taken_back.put_aside(self._teller, self._account_id, gone["id"].to_list()))
 
     def _is_outdated(self) -> pl.Expr:
@@ -248,15 +233,15 @@ class AccountBatch:
             given=given,
             reissued=stated.reissued,
         )
-        self._former += pl.concat([back, wholes]).select("booking_date", "amount", "created_at").rows()
+        self._rows.former += pl.concat([back, wholes]).select("booking_date", "amount", "created_at").rows()
         self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
         self.changes.append(taken_back.remove(self._teller, self._account_id, wholes["id"].to_list()))
-        self._reword(known)
+        self._rows.reword(known)
         for table in WAITING:
-            self._delete(table, new["stored_id"].drop_nulls())
+            self._rows.delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
         del booked, known, stored, found  # what is written takes long, and needs the room
-        self._ids = pl.concat([self._ids, self._write("transactions", new, self._spool, "added")]).sort("place")
+        self._ids = pl.concat([self._ids, self._rows.write("transactions", new, self._spool, "added")]).sort("place")
         details = replaced.join(self._ids, on="place").rows_by_key("stored_id", named=True)
         ids = {whole: [row["stored_id_right"] for row in of_whole] for whole, of_whole in details.items()}
         statements.told_by_details(self._teller, self._account_id, ids)
@@ -377,7 +362,7 @@ class AccountBatch:
             found = self._among(left, table, stored, keys, days)
             left, _ = left_over(left, stored, _as_found(found))
             pairs += found
-        self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
+        self._rows.former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
 
     def _among(
@@ -413,87 +398,12 @@ class AccountBatch:
         """The bookings, each with `stored_id`, `identity` and `created_at` of its row in `pairs`, and the `claims` for
         that row; null in all of them for a booking in no pair."""
         found = [
-            (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
+            (item.place, row.id, row.identity, row.created_at, self._rows.claims_of_new(item, row))
+            for item, row in pairs
         ]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         known = pl.DataFrame(found, schema=schema, orient="row")
         return reported.join(known, on="place", how="left", maintain_order="left")
-
-    def _reword(self, known: pl.DataFrame) -> None:
-        """Rewrite the rows that are reported differently now (`known`: bookings joined with their stored rows), either
-        corrected by the source that reported them or in the fuller words of another one; and store what each source
-        reported last, with its id and references."""
-        if known.is_empty():
-            return
-        is_news = (pl.col("reported_print") != pl.col("fingerprint")).fill_null(value=True)
-        is_live = self._teller.is_live
-        changed = known.filter(
-            (pl.col("fingerprint") != pl.col("stored_print")) & (is_news if is_live else pl.lit(value=True))
-        )
-        is_claimed = pl.col("claim").is_not_null() & pl.col("claim").ne_missing(pl.col("stored_claim"))
-        is_own = pl.col("own_id").eq_missing(pl.col("stored_id"))
-        claimed = known.filter(((is_claimed | is_news) if is_live else is_claimed) & ~is_own)
-        if not claimed.is_empty():
-            write(self._session, self._user_id, claimed.select(self._claims(claimed), id="stored_id"))
-        write(self._session, self._user_id, _with_other_references(known))
-        for piece in changed.sort("place").iter_slices(COMPARED_AT_ONCE):
-            self._rewrite(piece)
-
-    def _rewrite(self, changed: pl.DataFrame) -> None:
-        before = self._stored.records(changed["stored_id"])
-        reported = self._spool.records(changed["place"].to_list())
-        spool, rows = Spool(), []
-        of_row = ("stored_id", "identity", "created_at", "reported_print", "is_correction")
-        rows_now = changed.select(*of_row, "connection_id", "batch_id").iter_rows()
-        for row, record, claim in zip(rows_now, reported, self._claims(changed), strict=True):
-            id_, identity, created_at, reported_print, is_correction, *teller = row
-            corrects = is_correction or (self._teller.is_live and reported_print is not None)
-            words = fuller_words(before[id_], record, is_correction=corrects)
-            if words != before[id_]:
-                money = (words.booking_date, words.amount, words.currency)
-                teller = [self._teller.connection.id, self._batch_id] if corrects else teller
-                was = before[id_]
-                is_other_money = money != (was.booking_date, was.amount, was.currency)
-                if corrects and (is_other_money or evidence(was, words, is_other_source=False) is None):
-                    claim = with_former(claim, was, self._teller.now)
-                if is_other_money:
-                    self._former += [(was.booking_date, was.amount, created_at), (money[0], -money[1], created_at)]
-                rows.append((len(spool), id_, identity, fingerprint(words), created_at, claim, *money, *teller))
-                spool.add(words)
-        schema = {**PAIRS, **{name: STORED[name] for name in WRITTEN if name in STORED}}
-        again = pl.DataFrame(rows, schema=schema, orient="row")
-        added = feed.added_states(self._session, self._user_id, again["stored_id"].to_list())
-        again = again.join(added, left_on="stored_id", right_on="id", how="left", maintain_order="left")
-        self._delete("transactions", again["stored_id"])
-        self._write("transactions", again, spool, "modified")
-
-    def _claims(self, known: pl.DataFrame) -> pl.Series:
-        """The `claims` of these rows after this batch: for each source the id under which it knows the row, with the
-        fingerprint of what it reported last. A source of files is remembered only where it gives an id."""
-        found = []
-        rows = known.select("claims", "first_claim", "stored_print", "claim", "fingerprint").iter_rows()
-        for claims, first, stored_print, claim, reported in rows:
-            by_id: dict[str, str] = json.loads(claims) if claims else {first: stored_print}
-            by_id.pop(f"{FILES}:", None)
-            if name := self._name(claim):
-                others = {id_: each for id_, each in by_id.items() if id_.partition(":")[0] != self._teller.source}
-                by_id = {**others, name: reported}
-            found.append(as_json(by_id) if by_id else None)
-        return pl.Series("claims", found, dtype=pl.String)
-
-    def _claims_of_new(self, item: Item, row: StoredRow) -> str:
-        """The `claims` of a row that this booking takes over. If day or amount differ from those that a bank reported
-        while the booking was pending, its former wording is kept, because a file may still report the booking that
-        way."""
-        name = self._name(item.claim)
-        claims = as_json({name: fingerprint(item.record)} if name else {})
-        is_as_before = (item.record.booking_date, item.record.amount) == (row.record.booking_date, row.record.amount)
-        return claims if is_as_before or not self._teller.is_live else with_former(claims, row.record, self._teller.now)
-
-    def _name(self, claim: str | None) -> str | None:
-        """The key in `claims` for this source's report of a row: the id that it gives the row, or the source alone;
-        None for a file that gives none."""
-        return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
     def _merge_pending(self, reported: pl.DataFrame, *, is_complete: bool) -> None:
         """Store what is pending and not booked already; a row that is still pending keeps its id. If the list is
@@ -505,54 +415,8 @@ class AccountBatch:
         booked = self._among(left, "transactions", self._stored.around("transactions", left), AMOUNT, AFTER)
         waiting, _ = left_over(reported, stored, _as_found(booked))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
-        self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
-        self._write("pending_transactions", rows, self._spool)
-
-    def _write(
-        self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None
-    ) -> pl.DataFrame:
-        """Derive the rows of these bookings, whose wordings are in the spool, and append them to the table, a piece at
-        a time; with a `change`, note them for the journal and the search for duplicates. Returns their ids (PAIRS)."""
-        if bookings.is_empty():
-            return NO_PAIRS
-        done, written = 0, []
-        state = self._session.coming_state(self._user_id)
-        if "batch_id" not in bookings.columns:
-            of_batch = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
-            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in of_batch.items()})
-        bookings = bookings.select(WRITTEN).sort("place")
-        for places, wordings in spool.pieces(bookings["place"].to_list()):
-            piece = bookings.slice(done, len(places))
-            done += len(places)
-            ids = [
-                id_ or transaction_id(self._account_id, identity)
-                for id_, identity in piece.select("stored_id", "identity").iter_rows()
-            ]
-            keys = piece.with_columns(
-                pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._teller.now)
-            )
-            rows = self._derivation.derive(
-                incoming(keys, wordings).with_columns(
-                    user_id=pl.lit(self._user_id),
-                    account_id=pl.lit(self._account_id),
-                    connection_id=piece["connection_id"],
-                    batch_id=piece["batch_id"],
-                    is_adjusting_entry=False,
-                )
-            )
-            if change:
-                rows = rows.with_columns(added_state=piece["added_state"], changed_state=pl.lit(state))
-                self.changes.append(journal.change_rows(keys["id"], change))
-                self.written.append(rows.select(*duplicate_flags.WRITTEN))
-            self._session.append(table, rows.sort("booking_date", "id", descending=True))
-            written.append(keys.select("place", stored_id="id"))
-        return pl.concat(written)
-
-    def _delete(self, table: str, ids: pl.Series) -> None:
-        if not ids.is_empty():
-            self._session.execute(
-                f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self._user_id, ids.to_list()
-            )
+        self._rows.delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
+        self._rows.write("pending_transactions", rows, self._spool)
 
 
 def _as_found(
@@ -561,17 +425,3 @@ def _as_found(
     if not isinstance(pairs, pl.DataFrame):
         pairs = pl.DataFrame([(item.place, row.id) for item, row in pairs], schema=PAIRS, orient="row")
     return pairs.with_columns(is_correction=pl.lit(is_correction), is_part=pl.lit(is_part))
-
-
-def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
-    """The stored rows whose bookings are now reported with further references, as `id` and `reference_keys`: all
-    references, in JSON."""
-    in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
-    as_stored = pl.format('"{}"', in_json)
-    is_known = pl.col("stored_references").str.contains(as_stored, literal=True)
-    reported = known.filter((pl.col("references") != "") & ~is_known)
-    rows = [
-        (id_, as_json(all_references(json.loads(stored), now.split(PARTING))))
-        for id_, now, stored in reported.select("stored_id", "references", "stored_references").iter_rows()
-    ]
-    return pl.DataFrame(rows, schema={"id": pl.String(), "reference_keys": pl.String()}, orient="row")

@@ -11,11 +11,11 @@ import pytest
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage import journal
 from storage.importing import ingest
-from storage.importing.account_batch import _with_other_references
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.matching.exact_matches import prepare_bookings
 from storage.importing.spool import Spool
 from storage.importing.teller import FILES
+from storage.importing.written_bookings import with_other_references
 from tests.storage.conftest import Bank, bookings
 
 NOBODY = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)
@@ -76,7 +76,7 @@ def test_of_bookings_told_again_only_those_with_references_not_stored_yet_are_wr
     known = pl.DataFrame({"stored_id": list(told), "references": list(told.values())}).with_columns(
         stored_references=pl.lit('["servicer:1","txid:2"]')
     )
-    assert _with_other_references(known).rows() == [("z", '["servicer:1","txid:2","txid:3"]')]
+    assert with_other_references(known).rows() == [("z", '["servicer:1","txid:2","txid:3"]')]
 
 
 @pytest.mark.requirement("journal")

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from analytics.records import TransactionRecord
 from storage.importing.combined_texts import fuller_words
 from storage.importing.matching.evidence import evidence, fold_letters, is_fuller, references_contradict, text_agreement
-from storage.importing.matching.likely_matches import BEFORE, Item, Remaining
-from storage.importing.matching.stored_bookings import StoredRow
+from storage.importing.matching.likely_matches import BEFORE, Remaining
+from storage.importing.matching.stored_bookings import Item, StoredRow
 
 pytestmark = pytest.mark.requirement("import.formats")
 DAY = date(2026, 11, 2)

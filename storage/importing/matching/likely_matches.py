@@ -5,43 +5,37 @@ as one; and if there are very many different ones, each is only compared with th
 """
 
 import re
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
-from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import islice, product
-from typing import Any, TypeVar
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
+from storage.importing.matching.batch_details import (
+    CANDIDATES_MAX,
+    PAIRS_MAX,
+    T,
+    details_of_batches,
+    grouped,
+    is_one_way,
+    money_of_whole,
+    number_of_batches,
+    of_notifications,
+    sum_of,
+    take_wholes,
+)
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
-from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, Item, StoredRow
 from storage.importing.teller import FILES
 
-PART = re.compile(r"(.+)/(\d+)")  # a detail of a batch: the batch's reference and its number
-PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common
-CANDIDATES_MAX = 100  # of one booking, where they are many
 SHARED_WORDS_MIN = 0.5  # of the shorter text of what was pending
 BEGINNING = 12  # folded characters: no format cuts a text as short as that
 WORD = re.compile(r"[^\W\d_]{3,}")
 BEFORE, SAME_DAY, AFTER = range(-NEIGHBOUR_DAYS, 1), range(1), range(NEIGHBOUR_DAYS + 1)
 """How many days a row may lie from a booking: a pending one is booked on its day or later."""
-
-T = TypeVar("T", "Item", StoredRow)
-T2 = TypeVar("T2", "Item", StoredRow)
-
-
-class Item(Struct, frozen=True):
-    """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source, None
-    where it has none. `is_notified` says that it is told by a notification."""
-
-    record: TransactionRecord
-    place: int
-    claim: str | None
-    is_notified: bool = False
 
 
 Pair = tuple[Item, StoredRow]
@@ -138,7 +132,7 @@ class Remaining:
         self, key: Callable[[Item | StoredRow], Hashable], rows: Iterable[StoredRow]
     ) -> list[tuple[list[Item], list[StoredRow]]]:
         """The remaining bookings together with those of the rows that have the same key."""
-        reported, stored = _by(key, self.items.values()), _by(key, rows)
+        reported, stored = grouped(key, self.items.values()), grouped(key, rows)
         return [(items, stored[each]) for each, items in reported.items() if each in stored]
 
     def _match_bucket(
@@ -212,15 +206,15 @@ class Remaining:
             for row in self.rows.values()
             for each in row.record.references
         }
-        for key, items in _parts(self.items.values()).items():
-            whole = wholes.get((*key, _sum(items)))
-            if whole is not None and whole.id in self.rows and _is_one_way(items):
+        for key, items in details_of_batches(self.items.values()).items():
+            whole = wholes.get((*key, sum_of(items)))
+            if whole is not None and whole.id in self.rows and is_one_way(items):
                 self._replace([whole], items)
-        stored = _parts(self.rows.values())
+        stored = details_of_batches(self.rows.values())
         for item in list(self.items.values()) if stored else ():
             for reference in item.record.references:
                 rows = stored.pop((reference, item.record.booking_date, item.record.currency), None)
-                if rows and _is_one_way(rows) and _sum(rows) == item.record.amount:
+                if rows and is_one_way(rows) and sum_of(rows) == item.record.amount:
                     self._explain([item], rows)
                     break
 
@@ -229,25 +223,25 @@ class Remaining:
         MT940: the same day and sum are enough, unless the whole states what none of the details does. Equal batches
         are matched with as many wholes. A row that a complete statement has by its details is left to that statement:
         they replace it."""
-        items_of = _by(_money, self.items.values())
-        for rows in _parts(self.rows.values()).values():
-            if wholes := _take_wholes(rows, items_of[_money_of(rows)]):
+        items_of = grouped(_money, self.items.values())
+        for rows in details_of_batches(self.rows.values()).values():
+            if wholes := take_wholes(rows, items_of[money_of_whole(rows)]):
                 self._explain(wholes, rows)
-        rows_of = _by(_money, (each for each in self.rows.values() if not each.is_whole))
-        for items in _parts(self.items.values()).values():
-            if batches := _take_wholes(items, rows_of[_money_of(items)]):
-                details = len(items) // _alike(items) * len(batches)
+        rows_of = grouped(_money, (each for each in self.rows.values() if not each.is_whole))
+        for items in details_of_batches(self.items.values()).values():
+            if batches := take_wholes(items, rows_of[money_of_whole(items)]):
+                details = len(items) // number_of_batches(items) * len(batches)
                 self._explain(sorted(items, key=lambda item: item.place)[:details], batches)
 
     def _match_notified(self) -> None:
         """Match what notifications tell with wholes that name no counterpart: details of one day and sign that add up
         to one, or to several."""
-        for wholes, details in _of_notifications(self.items.values(), self.rows.values()):
+        for wholes, details in of_notifications(self.items.values(), self.rows.values()):
             if len(wholes) == len(details) == 1:
                 self._take(details[0], wholes[0])
             else:
                 self._replace(wholes, details)
-        for told, known in _of_notifications(self.rows.values(), self.items.values()):
+        for told, known in of_notifications(self.rows.values(), self.items.values()):
             if len(told) == len(known) == 1:
                 self._take(told[0], known[0])
             else:
@@ -274,13 +268,6 @@ class Remaining:
 
 def _money(one: Item | StoredRow) -> Hashable:
     return one.record.booking_date, one.record.amount, one.record.currency
-
-
-def _by(key: Callable[[Item | StoredRow], Hashable], each: Iterable[T]) -> dict[Hashable, list[T]]:
-    found: dict[Hashable, list[T]] = defaultdict(list)
-    for one in each:
-        found[key(one)].append(one)
-    return found
 
 
 def _amount(one: Item | StoredRow) -> Hashable:
@@ -342,110 +329,6 @@ def _by_content(each: Iterable[T]) -> list[deque[T]]:
         teller = (one.is_other_source, one.has_its_references, one.is_whole) if isinstance(one, StoredRow) else None
         found[(*_texts(said), *fields, kinds, one.claim is None, teller)].append(one)
     return list(found.values())
-
-
-def _parts(each: Iterable[T]) -> dict[tuple[str, date, str], list[T]]:
-    """The details of each batch, by the batch's reference, the day and the currency. Their numbers begin with 0 and
-    leave none out; other references only look like those of details. Equal batches without a reference of their own
-    have the same one, and so each number as often."""
-    found: dict[tuple[str, date, str], list[T]] = defaultdict(list)
-    for one in each:
-        if part := _part(one):
-            found[part[1], one.record.booking_date, one.record.currency].append(one)
-    return {key: parts for key, parts in found.items() if _are_whole_batches(parts)}
-
-
-def _part(one: Item | StoredRow) -> re.Match[str] | None:
-    return next(filter(None, map(PART.fullmatch, one.record.references)), None)
-
-
-def _are_whole_batches(parts: Sequence[Item | StoredRow]) -> bool:
-    numbers = Counter(int(part[2]) for each in parts if (part := _part(each)))
-    return max(numbers) == len(numbers) - 1 > 0 and len(set(numbers.values())) == 1
-
-
-def _alike(parts: Iterable[Item | StoredRow]) -> int:
-    """How many equal batches these are the details of."""
-    return sum((part := _part(each)) is not None and int(part[2]) == 0 for each in parts)
-
-
-def _sum(each: Iterable[Item | StoredRow]) -> Decimal:
-    return sum((one.record.amount for one in each), Decimal(0))
-
-
-def _is_one_way(each: Iterable[Item | StoredRow]) -> bool:
-    """Whether all amounts have the same sign: credits and debits that happen to add up to a whole are not its details,
-    for a file that makes up their references could hide them behind it."""
-    amounts = [one.record.amount for one in each]
-    return min(amounts) >= 0 or max(amounts) <= 0
-
-
-def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
-    """Day, sum and currency of details: the money of their whole, or of each of several equal ones."""
-    return parts[0].record.booking_date, _sum(parts) / _alike(parts), parts[0].record.currency
-
-
-def _day_and_sign(one: Item | StoredRow) -> Hashable:
-    return one.record.booking_date, one.record.currency, one.record.amount > 0
-
-
-def _of_notifications(told: Iterable[T], among: Iterable[T2]) -> list[tuple[list[T2], list[T]]]:
-    """Wholes without a counterpart, each time with the details told by notifications that add up to them: of one day
-    and sign all details with one or several wholes, else each whole with some of them."""
-    by_day = _by(_day_and_sign, (each for each in told if each.is_notified))
-    unnamed = (each for each in among if not (each.is_notified or each.record.counterpart_name))
-    wholes_of = _by(_day_and_sign, (each for each in unnamed if each.record.counterpart_iban is None))
-    found: list[tuple[list[T2], list[T]]] = []
-    for key, details in by_day.items():
-        wholes = sorted(wholes_of.get(key, ()), key=lambda one: -abs(one.record.amount))
-        if several := _adding_up(wholes, _sum(details)):
-            found.append((several, details))
-            continue
-        for whole in wholes:
-            if parts := _adding_up(details, whole.record.amount):
-                found.append(([whole], parts))
-                details = [each for each in details if each not in parts]
-    return found
-
-
-def _adding_up(among: Sequence[T], total: Decimal) -> list[T]:
-    """Some of these, all of one sign, that add up to the total; empty where there are none, or too many to try."""
-    if among and _sum(among) == total:
-        return list(among)
-    return [among[place] for place in _places([one.record.amount for one in among], total)]
-
-
-def _places(amounts: Sequence[Decimal], total: Decimal) -> Sequence[int]:
-    sums: dict[Decimal, Sequence[int]] = {Decimal(0): ()}
-    for place, amount in enumerate(amounts):
-        for before, places in list(sums.items())[:PAIRS_MAX]:
-            if abs(before + amount) <= abs(total):
-                sums.setdefault(before + amount, [*places, place])
-    return sums.get(total, ())
-
-
-def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
-    """Remove from `among`, which all have the money of the details, those that may be their batch, or their equal
-    batches, and return them; one that names a counterpart only where there is none without. Empty where there is
-    none."""
-    if not _is_one_way(parts):
-        return []
-    likely = [each for each in among[:CANDIDATES_MAX] if _may_be_whole(each.record, parts)]
-    unnamed = [each for each in likely if each.record.counterpart_name is None]
-    found = (unnamed or likely)[: _alike(parts)]
-    for whole in found:
-        among.remove(whole)
-    return found
-
-
-def _may_be_whole(whole: TransactionRecord, parts: Iterable[Item | StoredRow]) -> bool:
-    """Whether there is a detail whose references and identifiers the booking does not contradict."""
-    unnamed = replace(whole, counterpart_name=None, purpose=None)
-    return any(
-        not references_contradict(whole.references, each.record.references)
-        and evidence(unnamed, each.record, is_other_source=True) is not None
-        for each in parts
-    )
 
 
 def _texts(what: TransactionRecord) -> list[Hashable]:

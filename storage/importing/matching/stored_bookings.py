@@ -49,6 +49,16 @@ BASE, ORDINAL = f"substr(identity, 1, {_PARTED})", f"substr(identity, {_PARTED} 
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
 
 
+class Item(Struct, frozen=True):
+    """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source, None
+    where it has none. `is_notified` says that it is told by a notification."""
+
+    record: TransactionRecord
+    place: int
+    claim: str | None
+    is_notified: bool = False
+
+
 class StoredRow(Struct, frozen=True, kw_only=True):
     """A stored booking for comparisons one by one; its other fields are columns of STORED."""
 

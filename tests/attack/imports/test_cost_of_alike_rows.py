@@ -16,8 +16,8 @@ from analytics.records import TransactionRecord
 from analytics.statements.chain import StatementChain
 from analytics.statements.told import Told
 from storage.importing import statements
-from storage.importing.matching.likely_matches import BEFORE, Item, Remaining
-from storage.importing.matching.stored_bookings import StoredRow
+from storage.importing.matching.likely_matches import BEFORE, Remaining
+from storage.importing.matching.stored_bookings import Item, StoredRow
 
 DAY = date(2026, 11, 2)
 SIZES = (200, 800)
