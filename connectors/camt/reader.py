@@ -193,6 +193,7 @@ def _statement_record(statement: _OpenStatement) -> StatementRecord:
     is_last = text(header, *(f"{name}/LastPgInd" for name in _PAGINATION)) != "false"
     is_paged = page is not None and not (page == "1" and is_last)
     is_interim = statement.message == "052" and not _of_kind(statement, "CLBD")
+    issued_at = clean(text(header, "CreDtTm")) if opening is not None and closing is not None else None
     return StatementRecord(
         opening=opening,
         opening_date=opening_date,
@@ -205,7 +206,7 @@ def _statement_record(statement: _OpenStatement) -> StatementRecord:
         and closing is not None
         and opening + statement.booked == closing,
         is_notification=statement.message == "054",
-        issued_at=(clean(text(header, "CreDtTm")) or "")[:19] or None,
+        issued_at=issued_at[: len("2026-02-02T08:00:00")] if issued_at else None,
     )
 
 

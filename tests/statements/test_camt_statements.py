@@ -50,6 +50,17 @@ def test_only_booked_balances_count(
 
 
 @pytest.mark.requirement("readers.camt.balances")
+@pytest.mark.parametrize(("kinds", "said"), [("OPBD CLBD", "2026-02-02T08:00:00"), ("CLBD", None)])
+def test_when_a_statement_was_written_is_said_where_it_has_both_balances(
+    kinds: str, said: str | None, found: Gather, message: Text, balance: Text
+) -> None:
+    balances = "".join(balance(kind, "1") for kind in kinds.split())
+    header = "<CreDtTm>2026-02-02T08:00:00.000+01:00</CreDtTm>"
+    (statement,) = found(read, message(balances=balances, header=header)).statements
+    assert statement.issued_at == said
+
+
+@pytest.mark.requirement("readers.camt.balances")
 def test_a_balance_without_indicator_is_a_credit_and_debits_are_negative(
     found: Gather, message: Text, balance: Text
 ) -> None:
