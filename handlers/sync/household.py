@@ -41,8 +41,9 @@ class Offered(Struct, frozen=True):
     pieces: Mapping[str, tuple[Contribution, bool]]
 
 
-class _TermsChanged(Exception):
-    """The terms of the share are others than when the import began, so nothing of it is committed."""
+class _Outdated(Exception):
+    """The terms of the share, or what was handed over, are others than when the comparison began: nothing is
+    committed."""
 
 
 class Households(Struct, frozen=True, kw_only=True):
@@ -142,11 +143,12 @@ class Households(Struct, frozen=True, kw_only=True):
 
     def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> bool | None:
         """Bring the receiver's accounts up to what is offered; False where they were. None, with nothing committed, if
-        the terms have changed meanwhile: the next round looks again."""
+        that or the terms have changed meanwhile: the next round looks again."""
         whose = self._connections(share, receiver)
         own, now = self.store.of(receiver.id), self.clock.now()
         present: dict[str, list[Contribution]] = defaultdict(list)
-        for each in handed_over.handed(own, receiver.id, list(whose.values())):
+        handed = handed_over.handed(own, receiver.id, list(whose.values()))
+        for each in handed:
             present[each.batch_id.split(":")[1]].append(each)
         gone: list[Contribution] = []
         new: list[SharedPiece] = []
@@ -162,6 +164,8 @@ class Households(Struct, frozen=True, kw_only=True):
 
         def work(session: Transaction) -> bool:
             session.hold(receiver.id)
+            if handed_over.handed(session, receiver.id, list(whose.values())) != handed:
+                raise _Outdated  # another process was faster
             handed_over.replace(session, user=receiver, whose=whose, gone=gone, new=new, now=now)
             synced = {
                 handed_over.target(
@@ -173,10 +177,10 @@ class Households(Struct, frozen=True, kw_only=True):
             handed_over.note_synced(session, receiver.id, {id_: at for id_, at in synced.items() if id_ not in theirs})
             at_last = shares.find(self.store.for_everybody(), share.id)
             if at_last is None or _terms_of(at_last) != _terms_of(share):
-                raise _TermsChanged
+                raise _Outdated
             return True
 
-        with suppress(_TermsChanged):
+        with suppress(_Outdated):
             return own.atomically(work)
         return None
 

@@ -1,10 +1,14 @@
 """Shares between two people: handed over whole, kept up to date, gone when they end, and for no app of the receiver."""
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -437,3 +441,27 @@ def test_an_end_while_something_is_handed_over_wins(two_accounts: Home, monkeypa
     home.settle()
     assert home.rows(home.ben) == []
     assert home.services.everybody.rows("SELECT id FROM oauth_shares") == []
+
+
+@pytest.mark.requirement("household.shares")
+def test_of_several_who_hand_over_at_once_one_does(two_accounts: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = two_accounts
+    home.share()
+    home.services.households.round()
+    read, waiting = handed_over.handed, Barrier(2, timeout=60)
+
+    def at_once(*given: Any) -> Any:
+        found = read(*given)
+        if not waiting.broken and threading.current_thread() is not threading.main_thread():
+            with suppress(BrokenBarrierError):
+                waiting.wait(2)
+        return found
+
+    monkeypatch.setattr(handed_over, "handed", at_once)
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(lambda _: home.services.households.round(), range(2)))
+    monkeypatch.undo()
+    home.settle()
+    assert home.rows(home.ben) == home.rows(home.eva)
+    rows = home.services.of(home.ben.id).rows("SELECT batch_id FROM contributions WHERE user_id = $1", home.ben.id)
+    assert len(rows) == len({row["batch_id"] for row in rows}) == 3
