@@ -38,7 +38,7 @@ def test_a_small_service_needs_one_process_over_either_store(tmp_path: Path) -> 
         "PostgreSQL disk 38 MB, memory 226 MB, cores 0.0, connections 12",
         "  service  processes 1, memory 606 MB, cores 0.0",
         "  backup   embedded: 10 MB a night, 70 MB for 7 nights",
-        "  backup   PostgreSQL: 66 MB a night, 459 MB for 7 nights",
+        "  backup   PostgreSQL: 66 MB a night, 460 MB for 7 nights",
         "Citus      the same in sum, shared out by user; 12 connections to the coordinator and to each worker",
     ]
 
