@@ -4,14 +4,16 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from anyio import to_thread
+from msgspec.structs import replace
 
-from handlers.cache.user_data import Need
+from handlers.cache.user_data import OF_BOOKINGS, Need
 from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
+from handlers.operations.searching.search import found_ids
 from handlers.operations.selection import selected_accounts
 from handlers.operations.words.row_words import asks_for_words
 from handlers.services import Services
@@ -23,6 +25,9 @@ from storage.words import annotations
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where it differs from the format's name."""
+SIGNED = "signed"
+OF_SEARCH = ("direction", "categories", "types", "merchant", "counterpart_iban", "words", "flag", "counted")
+"""The filters that a search has and the list has not."""
 ASK_AGAIN_SECONDS = 30  # by then somebody may have finished reading an export
 
 
@@ -32,9 +37,12 @@ async def export_transactions(
     *,
     format: str,
     include: str | None = None,
+    amounts: str = SIGNED,
     **parameters: Any,
 ) -> Answer:
-    """Write the selected accounts' booked transactions to a file, from one state of the data, and answer with it. If
+    """Write the selected accounts' booked transactions to a file, from one state of the data, and answer with it:
+    those that the list's filters let through, or, as soon as one of the search's is given (OF_SEARCH), those that a
+    search finds; `amounts` says whether limits of amounts are of signed ones or, as in a search, of their size. If
     nothing but accounts is selected, the header Next-Cursor has the cursor of the feed of changes after that state.
     Each user has one export made at a time, because it reads everything. Raises Unavailable while too many exports are
     being read."""
@@ -43,16 +51,28 @@ async def export_transactions(
     filters.check(caller, include)
     smallest, largest = filters.amounts
     wanted = filters.selection(SelectedAccounts([], is_everything=True), caller)
-    wanted = wanted._replace(amount_min=smallest, amount_max=largest)
+    is_searched = amounts != SIGNED or any(parameters.get(name) for name in OF_SEARCH)
+    if amounts == SIGNED:
+        wanted = wanted._replace(amount_min=smallest, amount_max=largest)
+        searched = replace(filters, amount_min=None, amount_max=None)
+    else:
+        searched = filters
+    if is_searched:
+        searched.query()  # is refused before a file is begun
     has_words = asks_for_words(include) or filters.needs_words
     headers: dict[str, str] = {}
 
     def write_file(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
-            reading = services.reader.read(session, user_id, Need.WORDS if has_words else Need.ACCOUNTS)
+            needs = (Need.WORDS if has_words else Need.ACCOUNTS) | (OF_BOOKINGS if is_searched else Need.ACCOUNTS)
+            reading = services.reader.read(session, user_id, needs)
             selected = selected_accounts(reading.accounts, filters.account_ids, caller)
-            chosen = wanted._replace(ids=filters.ids(reading, caller, wanted))
-            if (wanted.category, wanted.detailed_category) != (None, None):
+            if is_searched:
+                ids = found_ids(services, reading, caller, searched, selected)
+                chosen = Selection(ids=ids, amount_min=wanted.amount_min, amount_max=wanted.amount_max)
+            else:
+                chosen = wanted._replace(ids=filters.ids(reading, caller, wanted))
+            if not is_searched and (wanted.category, wanted.detailed_category) != (None, None):
                 chosen = chosen.with_parts(annotations.parts_of_user(session, user_id))
             export = Export(
                 user_id=user_id,

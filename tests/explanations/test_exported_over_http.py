@@ -54,6 +54,40 @@ def test_everything_over_http_is_what_the_command_writes(
 
 
 @pytest.mark.requirement("export.http")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"types": "fee"},
+        {"words": "rewe|edeka", "direction": "out"},
+        {"merchant": "Spotify"},
+        {"categories": "DINING,GROCERIES", "counted": "true"},
+        {"flag": "uncategorised", "dateFrom": "2026-01-01"},
+        {"amountMin": "10", "amountMax": "20", "amounts": "size"},
+    ],
+    ids=lambda asked: "+".join(asked),
+)
+@pytest.mark.sampled
+def test_filters_of_a_search_let_through_what_the_search_finds(demo: TestClient, asked: dict[str, str]) -> None:
+    given = {"accountIds": ",".join(ids_of(demo)), **asked}
+    first = body_of(demo, "/transactions/search", perPage=100, **given)
+    pages = range(2, first["pagination"]["pageCount"] + 1)
+    more = [body_of(demo, "/transactions/search", perPage=100, page=page, **given)["transactions"] for page in pages]
+    listed = {row["id"] for rows in [first["transactions"], *more] for row in rows}
+    assert 0 < len(listed) < 1000
+    assert {row["id"] for row in lines(exported(demo, "jsonl", **given))} == listed
+
+
+@pytest.mark.requirement("export.http")
+def test_limits_of_signed_amounts_hold_beside_filters_of_a_search(demo: TestClient) -> None:
+    given = {"accountIds": ",".join(ids_of(demo)), "types": "card_payment"}
+    found = lines(exported(demo, "jsonl", amountMin="-20.00", amountMax="-10.00", **given))
+    assert found
+    assert all(-20 <= row["amount"] <= -10 and row["type"] == "card_payment" for row in found)
+    refused = demo.get("/transactions/export", params={"format": "csv", "types": "x"})
+    assert refused.json()["error"].startswith("types: must be of")
+
+
+@pytest.mark.requirement("export.http")
 def test_filters_let_through_what_they_let_through_of_the_list(demo: TestClient) -> None:
     asked = {"accountIds": ",".join(ids_of(demo)), "search": "rewe", "category": "GROCERIES", "dateFrom": "2026-06-01"}
     listed = body_of(demo, "/transactions", perPage=100, **asked)

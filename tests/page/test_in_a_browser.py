@@ -254,6 +254,8 @@ def test_files_are_looked_into_before_they_are_imported_and_taken_back(
     assert demo.read("/accounts", token)["accounts"] == []
     file.get_by_role("button", name="Import 1 new transaction").click()
     expect(file.get_by_text("Imported: 1 new transaction.")).to_be_visible()
+    file.get_by_role("link", name="See the transactions").click()
+    expect(page.get_by_role("list", name="Transactions")).to_contain_text("Netflix")
     page.get_by_role("link", name="Overview").click()
     expect(page.locator(".rows")).to_contain_text("Netflix")
     page.get_by_role("link", name="Import", exact=True).click()
@@ -261,6 +263,9 @@ def test_files_are_looked_into_before_they_are_imported_and_taken_back(
     page.get_by_role("button", name="Undo import").click()
     expect(page.get_by_text("The import was taken back.")).to_be_visible()
     assert demo.read("/accounts", token)["accounts"] == []
+    file.get_by_role("button", name="Read the file again").click()
+    expect(file.get_by_text("1 new · 0 known")).to_be_visible()
+    expect(file.get_by_role("button", name="Import 1 new transaction")).to_be_enabled()
 
 
 @pytest.mark.requirement("page.tasks")
@@ -324,6 +329,7 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
     dialog.get_by_label("Note", exact=True).fill("shared with Kim")
     dialog.get_by_role("button", name="Save the note").click()
     expect(dialog.get_by_role("button", name="Save the note")).to_be_disabled()
+    expect(dialog.get_by_text("Saved.")).to_be_visible()  # a modal dialog silences what is outside of it
     dialog.get_by_label("Tags").fill("music")
     dialog.get_by_role("button", name="Add the tag").click()
     expect(dialog.get_by_role("button", name="Remove: music")).to_be_visible()

@@ -249,3 +249,24 @@ def test_a_place_that_could_not_be_had_comes_by_itself_once_the_service_answers_
     expect(page.get_by_text("Cost per year")).to_be_visible()
     expect(page.get_by_text("The service cannot be reached. Trying again…")).to_have_count(0)
     complaints[:] = [told for told in complaints if "ERR_FAILED" not in told]
+
+
+@pytest.mark.requirement("page.own_words")
+@pytest.mark.sampled
+def test_a_note_that_cannot_be_saved_is_said_in_its_dialog_and_held(signed_in: Opening, complaints: list[str]) -> None:
+    page = signed_in("/transactions?search=spotify")
+    first = page.get_by_role("list", name="Transactions").get_by_role("link").first
+    first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    note = dialog.get_by_label("Note", exact=True)
+    note.fill("for Kim")
+    page.route("**/annotation", lambda route: route.abort())
+    dialog.get_by_role("button", name="Save the note").click()
+    expect(dialog.get_by_text("The service cannot be reached. What you typed is still here.")).to_be_visible()
+    expect(note).to_have_value("for Kim")
+    page.unroute("**/annotation")
+    page.keyboard.press("Escape")
+    first.click()
+    expect(note).to_have_value("for Kim")
+    note.fill("")  # as it was
+    complaints[:] = [told for told in complaints if "ERR_FAILED" not in told]

@@ -103,10 +103,16 @@ def test_what_the_filters_find_is_saved_as_a_file_in_the_chosen_format(signed_in
     assert [line["record"] for line in lines].count("booked") == count
     expect(dialog).to_have_count(0)
     address = page.url
-    for query in ("flag=uncategorised", "merchant=Spotify", "search=9.99"):  # which no file is asked for
+    for query in ("flag=uncategorised", "merchant=Spotify", "search=9.99"):  # a file has what the list has
         page.goto(address.replace("search=spotify", query))
         expect(found).to_be_visible()
-        expect(page.get_by_role("button", name="Export…")).to_have_count(0)
+        count = int(found.inner_text().split()[0])
+        page.get_by_role("button", name="Export…").click()
+        with page.expect_download() as saving:
+            dialog.get_by_role("button", name="Save file").click()
+        lines = list(csv.DictReader(Path(saving.value.path()).read_text("utf-8").splitlines()))
+        assert [line["record"] for line in lines].count("booked") == count
+        expect(dialog).to_have_count(0)
 
 
 @pytest.mark.long

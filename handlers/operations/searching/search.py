@@ -160,6 +160,19 @@ def sum_transactions(
     return Answer(body=body, headers=unconverted_header({name for part in (now, *before) for name in part.unconverted}))
 
 
+def found_ids(
+    services: Services, reading: UserData, caller: Principal, filters: Filters, selected: SelectedAccounts
+) -> list[str]:
+    """The ids of the transactions that a search of these accounts with these filters finds, in no order."""
+    rows = _read(reading, caller, filters, filters.selection(selected, caller))
+    currency, rates = money_of(services, reading, selected.accounts, rows)
+    matching = matching_rows(
+        rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts
+    )
+    ids: list[str] = matching.select("id").pipe(frame_of)["id"].to_list()
+    return ids
+
+
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
     """Return the rows of the selection that are booked, pending or both, as `filters.status` asks, and have the tag and
     own category that the filters name; the latest booking date first. The caller applies the other filters

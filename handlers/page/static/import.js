@@ -177,7 +177,7 @@ function FileCard({ each: { file, asked, state, error, report, layouts = [], kee
     <div role="status">
       ${isWorking && html`<p class="soft">${t(state === "reading" ? "reading" : "importing")}</p><${Bones} rows="2" />`}
       ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang=${error.lang}>${error.text}</span></p>`}
-      ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>
+      ${state === "undone" && html`<p class="soft">${t("file_undone")}</p>
         <p class="buttons"><button type="button" onClick=${() => onAsk({})}>${t("look_again")}</button></p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>

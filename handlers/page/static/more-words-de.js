@@ -95,6 +95,7 @@ export default {
   field_indicator: "Ausgang oder Eingang",
   field_balance: "Saldo danach",
   overlap: "{name} enthält {n} dieser Buchungen schon. Dieses Konto zählt nicht mit, bis Sie sagen, ob beide eines sind.",
+  file_undone: "Zurückgenommen.",
   look_again: "Datei noch einmal lesen",
   see_transactions: "Umsätze ansehen",
   import_undone: "Der Import wurde zurückgenommen.",

@@ -95,6 +95,7 @@ export default {
   field_indicator: "Outgoing or incoming",
   field_balance: "Balance afterwards",
   overlap: "{name} holds {n} of these transactions already. This account will not be counted until you say whether the two are one.",
+  file_undone: "Taken back.",
   look_again: "Read the file again",
   see_transactions: "See the transactions",
   import_undone: "The import was taken back.",

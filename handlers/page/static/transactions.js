@@ -12,6 +12,7 @@ import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
 import { said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
+const WITH_WORDS = "detailedCategory,annotation"; // formats without a place for them leave them out
 const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["beancount", "Beancount"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
 export default function Transactions({ person, parameters }) {
@@ -23,7 +24,6 @@ export default function Transactions({ person, parameters }) {
     go(address("/transactions"));
   };
   const asked = { ...askedFor(filters, person), category: "", ...filterOf(filters.category), tag: filters.tag };
-  const isForFiles = !(asked.merchant || asked.flag || asked.amountMin); // files know none of these
   const list = useRead("/transactions/search", { ...asked, perPage: 100 });
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
@@ -33,7 +33,7 @@ export default function Transactions({ person, parameters }) {
       ${(first) => {
         const { total } = first.pagination;
         return html`<div class="found"><p role="status">${t("n_transactions", { n: total })}</p>
-            ${total > 0 && isForFiles && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
+            ${total > 0 && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
           ${isExporting && html`<${Export} asked=${asked} total=${total} onClose=${() => setIsExporting(false)} />`}
           ${total > 0 && html`<section class="card" aria-label=${t("sum_title")}><${Totals} asked=${asked} person=${person}
             link=${(month) => address("/transactions", { ...filters, ...daysOf(month) })} /></section>`}
@@ -132,7 +132,7 @@ function Export({ asked, total, onClose }) {
   const save = async () => {
     setState(t("exporting"));
     try {
-      await download("/transactions/export", { ...asked, format });
+      await download("/transactions/export", { ...asked, amounts: "size", include: WITH_WORDS, format });
       onClose();
     } catch (error) {
       setState(said(error));
