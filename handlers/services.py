@@ -244,6 +244,9 @@ def open_services(
         households=households,
         sends_webhooks=sends_webhooks,
     )
+    if for_server:
+        with suppress(StoreUnavailable):  # the scheduler does it later
+            households.round()  # what has ended while no server ran is gone before anybody asks
     if for_server and services.missing_key is not None:
         log.warning("%s", services.missing_key)
     return services

@@ -117,8 +117,9 @@ def home(tmp_path: Path) -> Iterator[Home]:
         )
         for name in ("eva", "ben")
     ]  # fmt: skip
-    yield Home(services, made[0], made[1])
-    services.close()
+    opened = Home(services, made[0], made[1])
+    yield opened
+    opened.services.close()
 
 
 @pytest.fixture
@@ -465,3 +466,15 @@ def test_of_several_who_hand_over_at_once_one_does(two_accounts: Home, monkeypat
     assert home.rows(home.ben) == home.rows(home.eva)
     rows = home.services.of(home.ben.id).rows("SELECT batch_id FROM contributions WHERE user_id = $1", home.ben.id)
     assert len(rows) == len({row["batch_id"] for row in rows}) == 3
+
+
+@pytest.mark.requirement("household.shares")
+def test_what_has_ended_is_gone_after_one_look_and_before_a_starting_server_answers(two_accounts: Home) -> None:
+    home = two_accounts
+    made = home.share()
+    home.settle()
+    settings = home.services.settings
+    assert home.services.authorization.shares.end(home.eva, made.id)
+    home.services.close()
+    home.services = open_services(settings, for_server=True)
+    assert home.rows(home.ben) == []

@@ -295,6 +295,7 @@ def surroundings(server: AuthorizationServer, database: OpenStore | None) -> Any
         ),
         connecting=SimpleNamespace(sources={}, disconnect=lambda _ended: ()),
         incarnation=SimpleNamespace(id="life"),
+        households=SimpleNamespace(round=lambda: None),
         clock=SimpleNamespace(today=lambda: START.date()),
         scheduler=SimpleNamespace(last_round_at=START.timestamp()),
         of=lambda _user_id: database,

@@ -56,7 +56,8 @@ def end_share(services: Services, report: Report, *, user: User, share_id: str) 
     """End what a user gives or gets; CommandError for an id of nothing of theirs."""
     if not services.authorization.shares.end(user, share_id):
         raise CommandError("There is no such share. `bankdata shares list` shows them.")
-    report.note("It has ended. Everything of it is gone within a few seconds while a server runs.")
+    services.households.round()
+    report.note("It has ended. What was shared is gone, or will be as soon as an import of that person is over.")
 
 
 def accept_share(services: Services, report: Report, *, user: User, share_id: str) -> None:
