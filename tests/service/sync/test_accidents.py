@@ -1,19 +1,26 @@
 """What breaks while a job is worked on, and what its reader is told."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
+from analytics.records import Batch
+from connectors.connector import Json
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
-from storage import jobs
+from storage import connections, jobs
 from storage.database import StoreFull, StoreUnavailable, StoreUnreadable, store_full
 from storage.jobs import Job
 from storage.users import User
 from tests.engines import OpenStore
-from tests.service.sync.conftest import state
-from tests.service.test_sync_machine import Hand, ScriptedBank
+from tests.service.sync.conftest import COFFEE, state
+from tests.service.test_sync_machine import COOLDOWN, Hand, ScriptedBank
 
 
 def away(*_: object, **__: object) -> None:
@@ -153,3 +160,35 @@ def test_a_damaged_store_is_named_in_the_log_and_its_place_on_the_disk_not_to_th
     assert read is not None
     assert (read.status, read.error) == ("failed", INTERNAL)
     assert damage in caplog.text
+
+
+class RefusedFirst(ScriptedBank):
+    """A bank whose first batch cannot be read until it is mended, and whose second one can."""
+
+    def fetch(self, *_: object, cursor: Json | None, today: date) -> Iterator[Batch]:  # noqa: ARG002
+        self.cursors.append(cursor)
+        for number in (1, 2):
+            ends = self.answer["One"] if number == 1 else "whole"
+            yield Batch(id=f"b{number}", records=self._records("One", number, ends=ends), cursor={"rows": number})
+
+
+@pytest.mark.requirement("import.atomic")
+def test_a_cursor_behind_a_refused_batch_is_not_kept_so_that_its_bookings_come_with_the_next_sync(
+    database: OpenStore, clock: Hand, user: User, job: Job
+) -> None:
+    bank = RefusedFirst()
+    bank.ledger["One"] = [COFFEE, replace(COFFEE, amount=Decimal("-3.10"))]
+    bank.answer["One"] = "is unreadable"
+    with closing(
+        SyncEngine(database, {"scripted": bank}, clock, cooldown=COOLDOWN, after_import=lambda _: None)
+    ) as engine:
+        read = engine.read(user.id, job.id)
+        assert read is not None
+        assert [each.reason for each in read.refusals] == ["Line 3: not an amount."]
+        bank.answer["One"] = "ready"
+        connection = connections.find(database, user.id, job.connection_id)
+        assert connection is not None
+        again = engine.start(connection, is_forced=True).job
+        assert again is not None
+        engine.read(user.id, again.id)
+    assert bank.cursors == [None, None]
