@@ -67,8 +67,9 @@ const lookAgain = () => files.get().filter(({ state }) => state === "looked").fo
 
 /** Take these imports back, the last one first; one that cannot be taken back ends it. */
 async function undo(all) {
-  for (const { report } of [...all].reverse()) {
+  for (const { key, report } of [...all].reverse()) {
     if (!(await takenBack(report.importId))) return;
+    set(key, { said: "import_undone" });
   }
 }
 
@@ -135,7 +136,7 @@ async function sent(file, asked, dryRun) {
 async function takenBack(importId) {
   const isDone = await tried(() => change("DELETE", one("imports", importId)), () => t("import_undone"));
   if (!isDone) return false;
-  for (const { key, state, report } of files.get()) if (state === "imported" && report.importId === importId) set(key, { state: "undone" });
+  for (const { key, state, report } of files.get()) if (state === "imported" && report.importId === importId) set(key, { state: "undone", said: "file_undone" });
   lookAgain();
   return true;
 }
@@ -167,7 +168,7 @@ export function DropZone({ onFiles }) {
   </section>`;
 }
 
-function FileCard({ each: { file, asked, state, error, report, layouts = [], keepLayout = false }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
+function FileCard({ each: { file, asked, state, said, error, report, layouts = [], keepLayout = false }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
   return html`<section class="card file" aria-label=${file.name}>
     <header class="card-head">
@@ -177,7 +178,7 @@ function FileCard({ each: { file, asked, state, error, report, layouts = [], kee
     <div role="status">
       ${isWorking && html`<p class="soft">${t(state === "reading" ? "reading" : "importing")}</p><${Bones} rows="2" />`}
       ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang=${error.lang}>${error.text}</span></p>`}
-      ${state === "undone" && html`<p class="soft">${t("file_undone")}</p>
+      ${state === "undone" && html`<p class="soft">${t(said)}</p>
         <p class="buttons"><button type="button" onClick=${() => onAsk({})}>${t("look_again")}</button></p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
