@@ -23,6 +23,7 @@ from connectors.limits import FILE_BYTES_MAX
 
 QUIET_SECONDS = 5.0  # a file that changed more recently may still be written
 PARTIAL_ENDINGS = (".part", ".partial", ".tmp", ".crdownload", ".reason")
+NAME_BYTES_MAX = 230  # of a file put away: with a number and ".reason" behind it, it has to fit into 255
 FILES_MAX = 1000  # in one sync; the next one continues
 DONE, FAILED = "done", "failed"
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -256,13 +257,16 @@ def _place(folder: int, name: str) -> Iterator[int]:
 
 
 def _reserve_name(target: int, name: str) -> str:
-    """An unused name, reserved by an empty file until ours replaces it."""
-    path, number, place = Path(name), 1, name
+    """An unused name, reserved by an empty file until ours replaces it; a long one is cut before its ending."""
+    path = Path(name)
+    ending = path.suffix.encode()[:NAME_BYTES_MAX].decode("utf-8", "ignore")
+    stem = path.stem.encode()[: NAME_BYTES_MAX - len(ending.encode())].decode("utf-8", "ignore")
+    number, place = 1, f"{stem}{ending}"
     while True:
         try:
             os.close(os.open(place, NEW_FILE_FLAGS, 0o600, dir_fd=target))
         except FileExistsError:
             number += 1
-            place = f"{path.stem}.{number}{path.suffix}"
+            place = f"{stem}.{number}{ending}"
         else:
             return place

@@ -82,6 +82,20 @@ def test_a_name_that_is_no_text_stops_nobody_and_is_shown_with_its_bytes_written
     assert sync(folder) == []
 
 
+@pytest.mark.requirement("folder.done-and-failed")
+@pytest.mark.parametrize(
+    "name", [b"\xff" * 120 + b".xml", b"l" * 251 + b".xml", "ü".encode() * 126 + b".xm", b"a." + b"e" * 250]
+)
+def test_a_name_too_long_for_what_is_put_behind_it_is_cut(folder: Path, name: bytes) -> None:
+    for text, place in (("?", "failed"), ("?", "failed"), ("1.00", "done")):
+        put(folder / os.fsdecode(name), text)
+        assert len(sync(folder)) == 1
+        assert text in [path.read_text() for path in (folder / place).iterdir()]
+    told = [path for path in (folder / "failed").iterdir() if path.name.endswith(".reason")]
+    assert [path.read_text() for path in told] == ["line 1: not an amount.\n"] * 2
+    assert sorted(path.name for path in folder.iterdir()) == ["done", "failed"]
+
+
 @pytest.mark.requirement("folder.half-written")
 @pytest.mark.parametrize(
     ("name", "seconds_old", "is_read"),
