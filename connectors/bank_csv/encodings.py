@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from connectors.bank_csv.profile import comparable
+
 _LANGUAGES: Sequence[tuple[tuple[str, ...], str, tuple[str, ...]]] = (
     (("cp1252", "cp850", "mac-roman"), "äöüßé", ("EUR", "CHF")),
     (("cp1252", "cp850", "mac-roman"), "àâæçèéêëîïôœùûü", ("EUR", "CHF", "CAD")),
@@ -30,11 +32,23 @@ _LANGUAGES: Sequence[tuple[tuple[str, ...], str, tuple[str, ...]]] = (
     (("cp1257",), "ąčęėįšųūž", ("EUR", "LTL")),
     (("cp1257",), "āčēģīķļņšūž", ("EUR", "LVL")),
 )  # fmt: skip
+_SPOKEN_IN = {
+    "PLN": {"PL", "kwota", "tytul", "odbiorca", "nadawca", "opis", "waluta"},
+    "CZK": {"CZ", "castka", "popis", "zprava", "mena", "protiucet"},
+    "SKK": {"SK", "popis", "mena", "protiucet"},
+    "HUF": {"HU", "osszeg", "kozlemeny", "konyveles", "penznem", "egyenleg", "szamla", "szamlaszam"},
+    "HRK": {"HR", "RS", "BA", "SI", "iznos", "znesek", "opis", "stanje"},
+    "RON": {"RO", "descriere"},
+    "BRL": {"BR", "PT", "valor", "montante", "descricao", "historico", "lancamento"},
+    "EEK": {"EE", "kuupaev", "summa", "selgitus", "saaja"},
+}
+"""Countries of IBANs, and folded names of columns, that go with the language of one of these currencies."""
 _ENCODINGS = ("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1257", "cp850", "cp852", "iso8859-2", "mac-roman")
 """From the likeliest on: of two that make equally good words the first counts."""
 _CURRENCY_DECIDES = ("ISK", "TRY")  # Icelandic and Turkish share their bytes
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]+")
 _WORDS_MAX = 2_000  # of the head; more would show no more
+_COUNTRY = re.compile(rb"(?<![A-Z0-9])([A-Z]{2})\d{2}(?: ?[A-Z0-9]{4}){3}")  # of an IBAN
 _CODE = re.compile(rb"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 DEFAULT = "cp1252"
 
@@ -45,13 +59,16 @@ def likeliest_encoding(head: bytes) -> str:
     if not words:
         return DEFAULT
     codes = {code.decode() for code in _CODE.findall(head)}
-    best, best_score = DEFAULT, (0.0, False)
+    said = {country.decode() for country in _COUNTRY.findall(head)}
+    said.update(re.findall(r"\w+", comparable(head.decode("cp1252", "replace"))))
+    best, best_score = DEFAULT, (0.0, False, False)
     for encoding in _ENCODINGS:
         for encodings, letters, currencies in _LANGUAGES:
             is_likely = bool(codes.intersection(currencies))
             if encoding not in encodings or (currencies[0] in _CURRENCY_DECIDES and not is_likely):
                 continue
-            score = (_share_of_letters(words, encoding, letters), is_likely)
+            is_spoken = any(not said.isdisjoint(_SPOKEN_IN.get(each, ())) for each in currencies)
+            score = (_share_of_letters(words, encoding, letters), is_spoken, is_likely)
             if score > best_score:
                 best, best_score = encoding, score
     return best

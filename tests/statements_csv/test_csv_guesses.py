@@ -14,6 +14,7 @@ from analytics.records import AccountRecord, TransactionRecord
 from connectors.bank_csv.layouts import UNSIGNED, CsvLayout, check_layouts, guess_in_words
 from connectors.bank_csv.profile import chosen_profile
 from connectors.bank_csv.reader import read
+from connectors.bank_csv.recognition import recognise
 from connectors.connector import MalformedFile, UnsupportedFile
 
 
@@ -290,3 +291,19 @@ def test_a_code_page_under_an_ascii_header_is_told_by_the_words_it_makes(text: s
         file = f"Date;Text;Amount\n2026-03-02;{text};-1,00\n".encode(encoding)
         (row,) = (each for each in read(io.BytesIO(file)) if isinstance(each, TransactionRecord))
         assert row.purpose == text, encoding
+
+
+@pytest.mark.requirement("readers.csv.guesses.encoding")
+@pytest.mark.parametrize(
+    ("name", "text", "encoding"),
+    [
+        ("Osszeg", "Győr", "cp1250"),
+        ("Amount", "Győr HU42 1177 3016 1111 1018 0000 0000", "cp1250"),
+        ("Amount", "Győr HUF", "cp1250"),
+        ("Summa", "Põld", "cp1252"),
+        ("Valor", "Simões", "cp1252"),
+    ],
+)
+def test_letters_of_two_languages_are_told_by_what_else_the_file_says(name: str, text: str, encoding: str) -> None:
+    file = f"Datum;Text;{name}\n2026-03-02;{text};-1,00\n".encode(encoding)
+    assert text in file.decode(recognise(file, [], lambda _: True).encoding)
