@@ -2,7 +2,7 @@
 
 A connector does only input and parsing: it never touches the store, never decides the state of a job, and waits for
 nothing but its answers (a source that is not ready is `Waiting`). Its failures say what happened, and one table in
-`handlers.sync.outcomes` says what that means for job and connection.
+`handlers.work.sync.outcomes` says what that means for job and connection.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from handlers.http import request_id
 from handlers.settings import LogFormat
+from handlers.web import request_id
 
 log = logging.getLogger("bankdata")
 

@@ -17,7 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from handlers.services import BACKUPS_FOLDER, Services
+from handlers.work.services import BACKUPS_FOLDER, Services
 from storage import connections, jobs
 from storage.database import StoreError
 from storage.migrations import runner, soundness

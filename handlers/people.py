@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.users import User

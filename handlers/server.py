@@ -24,18 +24,6 @@ from handlers import logs
 from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
 from handlers.commands.table import perform
-from handlers.http.app import CONTRACT_FILE, Api, create_app
-from handlers.http.errors import ChangeWaits, Unavailable
-from handlers.http.health_and_metrics import health_and_metrics
-from handlers.http.hosts import Hosts
-from handlers.http.request import Operation
-from handlers.http.request_durations import RequestDurations
-from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.listening_socket import CannotListen
-from handlers.http.sockets.peers import Peers
-from handlers.http.steps.guard import guard
-from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
-from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.mcp.admission import PATH
 from handlers.mcp.endpoint import MESSAGE, mcp_api
@@ -47,9 +35,21 @@ from handlers.oauth.site import Site
 from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.operations.events.webhook_delivery import Deliverer
 from handlers.page.serving import page_routes
-from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
+from handlers.web.app import CONTRACT_FILE, Api, create_app
+from handlers.web.errors import ChangeWaits, Unavailable
+from handlers.web.health_and_metrics import health_and_metrics
+from handlers.web.hosts import Hosts
+from handlers.web.request import Operation
+from handlers.web.request_durations import RequestDurations
+from handlers.web.sockets.http_protocol import HttpProtocol
+from handlers.web.sockets.listening_socket import CannotListen
+from handlers.web.sockets.peers import Peers
+from handlers.web.steps.guard import guard
+from handlers.web.steps.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.web.steps.turns import Turns
+from handlers.work.services import Services
 from storage.boundary import begin_thread, is_failure
 from storage.database import StoreError, StoreFull, StoreUnavailable, UserBusy
 
@@ -224,7 +224,7 @@ def run(
         ws="none",
         lifespan="on",
         access_log=False,  # request lines hold search texts
-        proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.http.addresses decides that
+        proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.web.addresses decides that
         server_header=False,
         timeout_graceful_shutdown=REQUESTS_END_WITHIN,
         log_config=logs.configuration(services.settings.log_level, services.settings.log_format),

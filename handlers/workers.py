@@ -157,9 +157,9 @@ def _serve(
 ) -> None:
     """Serve in one of the worker processes; it ends when the process that started it is gone, and with a line in the
     log where it cannot begin."""
-    from handlers.http.steps.rate_limit import CountsUnusable
     from handlers.server import run as serve
-    from handlers.services import open_services
+    from handlers.web.steps.rate_limit import CountsUnusable
+    from handlers.work.services import open_services
 
     logging.config.dictConfig(logs.configuration(settings.log_level, settings.log_format))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides what happens

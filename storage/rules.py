@@ -12,8 +12,8 @@ from analytics.classification.rules import (
     parse_rules,
     render_rules,
 )
+from storage.annotations import annotations
 from storage.database import Session, Transaction, put_row
-from storage.words import annotations
 
 
 def of_user(session: Session, user_id: str) -> list[Rule]:

@@ -11,13 +11,13 @@ from analytics.recurring.directions import OUTGOING
 from analytics.recurring.history import due_days
 from connectors.text import clean
 from handlers.calendar.icalendar import DuePayment, calendar_text
-from handlers.http.app import Api
-from handlers.http.errors import Forbidden, NotFound
-from handlers.http.request import Answer, Request
-from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.json_shapes import money_text
-from handlers.services import Services
-from handlers.sync.detection import goes_on, recurring_of
+from handlers.web.app import Api
+from handlers.web.errors import Forbidden, NotFound
+from handlers.web.request import Answer, Request
+from handlers.web.steps.rate_limit import Limiter, Rate
+from handlers.work.services import Services
+from handlers.work.sync.detection import goes_on, recurring_of
 from storage import accounts, transactions
 from storage.accounts import SelectedAccounts
 from storage.oauth import grants

@@ -152,9 +152,9 @@ def _explain(names: Sequence[str | None], files: Sequence[Path], settings: Setti
     from msgspec import json
 
     from connectors.bank_csv.profile import ProfileError
-    from handlers.clock import Clock
     from handlers.commands.counts import quantity
     from handlers.commands.recognition import explain_file
+    from handlers.work.clock import Clock
     from handlers.work.own_profiles import kept_profile, profiles_of_folder
     from storage.kept_layouts import KeptLayout
 

@@ -18,7 +18,7 @@ from handlers.commands.control_socket import CommandError, Interrupted, NoServer
 from handlers.settings import SettingError, Settings, load
 
 if TYPE_CHECKING:
-    from handlers.services import Services
+    from handlers.work.services import Services
 
 MAKES_A_STORE = ("users add",)  # the only command that may: a mistyped folder must not become an empty store
 
@@ -148,7 +148,7 @@ def open_service(
     is_new = not _has_store(settings)
     if not may_make:
         check_store(settings)
-    from handlers.services import open_services
+    from handlers.work.services import open_services
     from storage.database import StoreError, StoreInUse
 
     try:

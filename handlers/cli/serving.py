@@ -12,11 +12,11 @@ import click
 from handlers.cli.server_or_here import data_option, open_service, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.commands.control_socket import CommandError
-from handlers.http.sockets.listening_socket import CannotListen, listening_socket
 from handlers.settings import IN_CLEAR, Settings
+from handlers.web.sockets.listening_socket import CannotListen, listening_socket
 
 if TYPE_CHECKING:
-    from handlers.services import Services
+    from handlers.work.services import Services
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared
 
@@ -66,7 +66,7 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int, webhooks: b
     settings = _settings(host, port, data_dir)
     if workers > 1:
         _check_that_many_can_serve(settings)
-    from handlers.services import IS_DEMO
+    from handlers.work.services import IS_DEMO
     from storage import store_facts, users
 
     with _listener(host, port) as listener:
@@ -145,7 +145,7 @@ def _forget_demo(settings: Settings) -> None:
         stop("--fresh deletes files only. Make a new database for the demo, and drop the old one.")
     if not path.exists():
         return
-    from handlers.services import IS_DEMO
+    from handlers.work.services import IS_DEMO
     from storage import store_facts
 
     services = open_service(settings, for_server=True)
@@ -158,8 +158,8 @@ def _forget_demo(settings: Settings) -> None:
 
 
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
-    from handlers.http.steps.rate_limit import CountsUnusable
     from handlers.server import run
+    from handlers.web.steps.rate_limit import CountsUnusable
     from storage.database import StoreError
 
     try:

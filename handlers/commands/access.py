@@ -10,7 +10,7 @@ from auth.scopes import ALL_SCOPES
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.json_shapes import record_entry
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import accounts as stored_accounts
 from storage.bank_access import connection_secrets
 from storage.oauth.grants import Terms

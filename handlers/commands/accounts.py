@@ -9,7 +9,7 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.json_shapes import money_text
 from handlers.operations.accounts import merge, separate
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import accounts, transactions, users
 from storage.database import Session
 from storage.events import outbox

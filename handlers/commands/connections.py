@@ -18,9 +18,9 @@ from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import quantity
 from handlers.commands.syncs import WATCH_PAUSE, check_completeness, first_sync, new_transactions
-from handlers.services import Services
-from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
-from handlers.sync.reminders import consent_reminder
+from handlers.work.services import Services
+from handlers.work.sync.connecting import Attempt, AttemptUnknown, Connecting
+from handlers.work.sync.reminders import consent_reminder
 from storage import accounts, connections, users
 from storage.connections import StoredConnection
 from storage.database import Session

@@ -8,7 +8,7 @@ from auth.scopes import SCOPES
 from connectors.sources.demo.households import USERS, DemoUser
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.syncs import first_sync
-from handlers.services import IS_DEMO, Services
+from handlers.work.services import IS_DEMO, Services
 from storage import connections, store_facts, users
 from storage.connections import StoredConnection
 from storage.importing.matching.booking_keys import NAMESPACE

@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import quantity
-from handlers.export_formats import Export, write
-from handlers.services import Services
+from handlers.work.export_formats import Export, write
+from handlers.work.services import Services
 from storage import accounts
+from storage.annotations import annotations
 from storage.database import Database
 from storage.users import User
-from storage.words import annotations
 
 
 def export_bookings(

@@ -9,14 +9,14 @@ from auth.errors import OAuthError
 from connectors.bank_csv.profile import ProfileError
 from connectors.connector import SourceError
 from handlers.commands.control_socket import CommandError
-from handlers.http.errors import BadRequest
 from handlers.operations.profile import NoRate
 from handlers.operations.recurring import CannotBeAdded
+from handlers.web.errors import BadRequest
 from storage.accounts import AccountAmbiguous, AccountUnknown
+from storage.annotations.portable import InvalidWords
 from storage.database import Conflict, StoreError
 from storage.undo_and_merge.merges import NotOneAccount
 from storage.undo_and_merge.rebuild import ImportUnknown
-from storage.words.portable import InvalidWords
 
 SENTENCES = (
     StoreError,

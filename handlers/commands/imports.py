@@ -18,10 +18,10 @@ from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.json_shapes import money_text
-from handlers.services import Services
-from handlers.sync.concurrency import Closed
-from handlers.sync.detection import detect_after_import
-from handlers.sync.statement_files import CONNECTION_DEFAULT, ConnectionBusy, FileImport, size_of
+from handlers.work.services import Services
+from handlers.work.sync.concurrency import Closed
+from handlers.work.sync.detection import detect_after_import
+from handlers.work.sync.statement_files import CONNECTION_DEFAULT, ConnectionBusy, FileImport, size_of
 from storage import accounts, connections
 from storage.database import Transaction, atomically
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear

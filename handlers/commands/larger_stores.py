@@ -10,11 +10,11 @@ from auth.tokens.keys import FILE_NAME as KEYS
 from auth.tokens.keys import KIND as SIGNING_KEYS
 from connectors.bank_csv.profile import profile_texts
 from connectors.reference.exchange_rates import FILE_NAME as RATES
-from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.commands.failures import failures_in_words
 from handlers.settings import Settings
+from handlers.work.clock import Clock
 from handlers.work.own_profiles import PROFILES_FOLDER, SharedProfiles
 from storage import documents
 from storage.backup import STORE_NAME, working_folder

@@ -6,8 +6,8 @@ from msgspec import json
 
 from connectors.bank_csv.profile import layout_id, profile_text
 from handlers.commands.control_socket import CommandError, Report
-from handlers.services import Services
 from handlers.work.own_profiles import ChosenLayout
+from handlers.work.services import Services
 from storage import accounts, kept_layouts
 from storage.users import User
 

@@ -14,8 +14,8 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.commands.failures import failures_in_words
 from handlers.commands.upkeep import contradictions
-from handlers.services import BACKUPS_FOLDER, Services, open_services
 from handlers.settings import Settings
+from handlers.work.services import BACKUPS_FOLDER, Services, open_services
 from storage import backup, store_facts, users
 from storage.database import Row, Store
 from storage.engines import distribution

@@ -8,15 +8,15 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.commands.words.annotations import annotate
 from handlers.commands.words.own_categories import place_named
-from handlers.http.errors import BadRequest, NotFound
 from handlers.operations.corrections import key_of
 from handlers.operations.rules import in_order, rules_with, with_edited, without
-from handlers.services import Services
+from handlers.web.errors import BadRequest, NotFound
+from handlers.work.services import Services
 from storage import rules, transactions
+from storage.annotations.portable import place_members
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
-from storage.words.portable import place_members
 
 NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
 

@@ -7,8 +7,8 @@ from connectors.bank_csv.layouts import GUESSED
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Interrupted, Report
 from handlers.commands.counts import quantity
-from handlers.services import Services
-from handlers.sync.engine import Started
+from handlers.work.services import Services
+from handlers.work.sync.engine import Started
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job

@@ -22,7 +22,7 @@ from handlers.commands.failures import failures_in_words
 from handlers.commands.people import shares
 from handlers.commands.recurring import subscriptions
 from handlers.commands.words import annotations, own_categories, portable, targets
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import users as stored_users
 
 Command = Callable[..., None]

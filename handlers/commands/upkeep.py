@@ -9,8 +9,8 @@ from connectors.reference.exchange_rates import update_rates
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
-from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
+from handlers.work.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from storage import accounts, backup, compaction, store_facts, users
 from storage.bank_access.connection_keys import how_to_bring
 from storage.migrations import later_indexes, runner, soundness

@@ -9,7 +9,7 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.operations.profile import keep_home_currency
 from handlers.people import remove_person
-from handlers.services import IS_DEMO, Services
+from handlers.work.services import IS_DEMO, Services
 from storage import connections, store_facts, users
 
 NAMES = (

@@ -7,11 +7,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.policy import origin_of
 from auth.scopes import SCOPES
-from handlers.http import call
-from handlers.http.errors import Forbidden, Unauthorized
-from handlers.http.framework import AbstractOperation
-from handlers.http.routing import Make
-from handlers.http.steps.guard import (
+from handlers.loopback import is_loopback
+from handlers.settings import Settings
+from handlers.web import call
+from handlers.web.errors import Forbidden, Unauthorized
+from handlers.web.framework import AbstractOperation
+from handlers.web.routing import Make
+from handlers.web.steps.guard import (
     Authenticate,
     Challenges,
     caller_of,
@@ -19,9 +21,7 @@ from handlers.http.steps.guard import (
     check_subscription,
     metadata_url,
 )
-from handlers.http.steps.rate_limit import Limiter
-from handlers.loopback import is_loopback
-from handlers.settings import Settings
+from handlers.web.steps.rate_limit import Limiter
 
 PATH = "/mcp"
 FOREIGN_PAGE = "This page may not speak to the service."

@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator, ValidationError
 from msgspec import Struct
 
 from auth.principal import Principal
-from handlers.http.steps.bodies import RULES, in_words
 from handlers.mcp.schemas import Contract
 from handlers.names import Json
 from handlers.operations import GIVES_FIGURES, SHOWS_BOOKINGS
+from handlers.web.steps.bodies import RULES, in_words
 
 FILE_NAME = "tools.json"
 DAY_LENGTH = len("2026-10-01")

@@ -10,14 +10,6 @@ import orjson
 from starlette.datastructures import Headers
 
 from auth.principal import Principal
-from handlers.http.app import Api
-from handlers.http.descriptions import specification
-from handlers.http.errors import BadRequest, Refusal, TooManyRequests
-from handlers.http.errors import error_answer as refusal_answer
-from handlers.http.request import Answer, Operation, Request
-from handlers.http.steps.guard import FIGURES_ONLY, Authenticate
-from handlers.http.steps.rate_limit import Limiter
-from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
 from handlers.mcp.admission import PATH, admission, scope_challenge
 from handlers.mcp.apps import charts
@@ -29,7 +21,15 @@ from handlers.mcp.schemas import Contract
 from handlers.mcp.tool_call import ToolCall
 from handlers.mcp.tools import TOOLS
 from handlers.names import Json
-from handlers.services import Services
+from handlers.web.app import Api
+from handlers.web.descriptions import specification
+from handlers.web.errors import BadRequest, Refusal, TooManyRequests
+from handlers.web.errors import error_answer as refusal_answer
+from handlers.web.request import Answer, Operation, Request
+from handlers.web.steps.guard import FIGURES_ONLY, Authenticate
+from handlers.web.steps.rate_limit import Limiter
+from handlers.web.steps.turns import Turns
+from handlers.work.services import Services
 
 MESSAGE = "sendMessage"
 CAPABILITIES: Json = {"tools": {}, "prompts": {}}

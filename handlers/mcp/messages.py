@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Struct
 from starlette.datastructures import Headers
 
-from handlers.http.request import Answer
 from handlers.mcp.apps import charts
 from handlers.names import Json
+from handlers.web.request import Answer
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")

@@ -12,14 +12,14 @@ from msgspec import Struct
 from starlette.datastructures import Headers
 
 from auth.principal import Principal
-from handlers.http.app import BASE_PATH
-from handlers.http.request import Operation, Request
-from handlers.http.steps.dispatch import Calling, calling
-from handlers.http.steps.parameters import Parameters
-from handlers.http.steps.turns import Turns
-from handlers.http.steps.validation import not_found_sentence
 from handlers.mcp.schemas import Contract
 from handlers.names import Json
+from handlers.web.app import BASE_PATH
+from handlers.web.request import Operation, Request
+from handlers.web.steps.dispatch import Calling, calling
+from handlers.web.steps.parameters import Parameters
+from handlers.web.steps.turns import Turns
+from handlers.web.steps.validation import not_found_sentence
 
 
 class _OperationDescription(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class _OperationDescription(Struct, frozen=True, kw_only=True):
 
 class ContractOperations:
     """Calls operations of the contract by operationId, as tools do; raises what the operations raise
-    (handlers.http.errors)."""
+    (handlers.web.errors)."""
 
     def __init__(
         self, contract: Contract, functions: Mapping[str, Operation], turns: Turns, *, public_path: str

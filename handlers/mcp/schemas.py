@@ -5,8 +5,8 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from handlers.http.framework import METHODS
 from handlers.names import Json
+from handlers.web.framework import METHODS
 
 _NO_JSON_SCHEMA = frozenset({"example", "nullable", "discriminator", "xml", "externalDocs", "deprecated"})
 _ALTERNATIVES = frozenset({"anyOf", "oneOf", "allOf", "not"})

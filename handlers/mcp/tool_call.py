@@ -9,7 +9,6 @@ from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 
 from auth.principal import Principal
-from handlers.cache.user_data import Need
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.known_counterparts import Relations, relations
 from handlers.mcp.masked_numbers import masked_field
@@ -18,7 +17,8 @@ from handlers.mcp.untrusted_texts import bank_text
 from handlers.names import Json
 from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts
-from handlers.services import Services
+from handlers.work.cache.user_data import Need
+from handlers.work.services import Services
 from storage.accounts import SelectedAccounts
 
 REF_LENGTH = 8  # hexadecimal digits: of users with a thousand accounts, one in ten thousand has two equal refs

@@ -7,7 +7,6 @@ from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
-from handlers.http.errors import NotFound
 from handlers.mcp import forecast_shapes, recurring_shapes
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.masked_numbers import masked_field, whole_field
@@ -15,6 +14,7 @@ from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
 from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, NamedTexts, bank_text, names_alike
 from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
+from handlers.web.errors import NotFound
 
 UNKNOWN_MONTH = "key: must be a month as YYYY-MM, from the first booking to this month."
 UNKNOWN_PAYMENT = (

@@ -25,7 +25,7 @@ from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import record_id
 from handlers.oauth.rendering import clamp_name, page_headers
 from handlers.oauth.site import OPERATOR_PAGE, SETUP_PAGE, Site, Visit
-from handlers.sync.reminders import consent_ends_within
+from handlers.work.sync.reminders import consent_ends_within
 from storage.connections import NEED_USER
 from storage.oauth.grants import Grant
 from storage.oauth.simplefin import SetupToken

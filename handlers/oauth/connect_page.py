@@ -18,8 +18,8 @@ from connectors.sources.uploads import Uploads
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import BANKS_PAGE, ForUser, Site, Visit
-from handlers.sync.connecting import RETURN_PATH, Attempt, AttemptUnknown
-from handlers.sync.stored_secrets import KEY_MISSING
+from handlers.work.sync.connecting import RETURN_PATH, Attempt, AttemptUnknown
+from handlers.work.sync.stored_secrets import KEY_MISSING
 from storage.connections import StoredConnection
 from storage.users import User
 

@@ -17,13 +17,13 @@ from auth.principal import Principal
 from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
 from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, PostedForm, checked_fields
-from handlers.http.app import Api
-from handlers.http.errors import Refusal, TooManyRequests
-from handlers.http.request import Answer, Operation, Request
-from handlers.http.steps.guard import Authenticate
-from handlers.http.steps.rate_limit import Limiter, Rate
-from handlers.http.steps.turns import Turns
 from handlers.oauth.forms import bearer
+from handlers.web.app import Api
+from handlers.web.errors import Refusal, TooManyRequests
+from handlers.web.request import Answer, Operation, Request
+from handlers.web.steps.guard import Authenticate
+from handlers.web.steps.rate_limit import Limiter, Rate
+from handlers.web.steps.turns import Turns
 from storage.database import StoreUnavailable
 
 BUDGET = Rate(requests=1200, seconds=60)  # of an address over what changes something, and over all pages (decision 32)

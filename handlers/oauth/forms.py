@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from starlette.requests import Request
 
-from handlers.http.errors import BadRequest
-from handlers.http.steps.parameters import pairs
 from handlers.oauth.mistakes import Mistake
+from handlers.web.errors import BadRequest
+from handlers.web.steps.parameters import pairs
 
 BYTES_MAX = 16_384  # of a form, and of an address's parameters
 DRAINED_BYTES_MAX = 1_048_576

@@ -10,8 +10,8 @@ from operator import itemgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handlers.http.steps.request_headers import weights
 from handlers.sentences import in_german
+from handlers.web.steps.request_headers import weights
 
 
 class Translated(Struct, frozen=True):

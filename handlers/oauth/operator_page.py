@@ -17,8 +17,8 @@ from auth.people.sign_in import Outcome
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.site import OPERATOR_PAGE, ForUser, Site, Visit
 from handlers.people import remove_person
-from handlers.services import BACKUPS_FOLDER, Services
 from handlers.settings import in_force
+from handlers.work.services import BACKUPS_FOLDER, Services
 from storage import connections, transactions, users
 from storage.oauth.moments import aware
 from storage.users import LastOperator, User

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from auth.policy import Policy
-from handlers.http.fixed_files import fixed_file, stylesheet
-from handlers.http.outermost import UnknownPage
 from handlers.oauth.cookies import sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
+from handlers.web.fixed_files import fixed_file, stylesheet
+from handlers.web.outermost import UnknownPage
 
 NAME_SHOWN_MAX = 50  # two lines of a heading on a phone
 STYLE_PATH = "/oauth/style.css"

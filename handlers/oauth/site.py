@@ -19,9 +19,6 @@ from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
 from auth.policy import origin_of
 from connectors.connector import Person
-from handlers.http import call
-from handlers.http.errors import RETRY_SECONDS, TooManyRequests
-from handlers.http.steps.rate_limit import Limiter
 from handlers.oauth import forms
 from handlers.oauth.agents import agent_name
 from handlers.oauth.cookies import WAITING_LENGTH_MAX, Cookies, sent_cookies
@@ -29,8 +26,11 @@ from handlers.oauth.endpoints import BUDGET
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, render
-from handlers.services import Services
-from handlers.sync.presence import person_at
+from handlers.web import call
+from handlers.web.errors import RETRY_SECONDS, TooManyRequests
+from handlers.web.steps.rate_limit import Limiter
+from handlers.work.services import Services
+from handlers.work.sync.presence import person_at
 from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.boundary import contain

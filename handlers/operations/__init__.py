@@ -8,8 +8,6 @@ from typing import Any
 from msgspec import Struct
 
 from auth.scopes import READ_CASHFLOW
-from handlers.cache.user_data import Need, UserData
-from handlers.http.request import Answer, Operation
 from handlers.names import contract_name
 from handlers.operations import (
     accounts,
@@ -33,7 +31,9 @@ from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
 from handlers.operations.searching import search
 from handlers.operations.words import annotations, correction_batches, proposed_rules
-from handlers.services import Services
+from handlers.web.request import Answer, Operation
+from handlers.work.cache.user_data import Need, UserData
+from handlers.work.services import Services
 from storage.changes.first_answers import NEWEST_MAX
 
 OF_ANY_PAGE = ("page", "per_page", "account_ids", "include")

@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from handlers import json_shapes
-from handlers.cache.user_data import UserData
-from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Answer, Request
 from handlers.json_shapes import members, money
 from handlers.names import Json
 from handlers.operations.imports import rebuilding
 from handlers.operations.selection import covered_accounts, owner_of
-from handlers.services import Services
+from handlers.web.errors import BadRequest, NotFound
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Transaction

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from auth.scopes import READ_ANNOTATIONS
-from handlers.cache.user_data import Need, NotLoaded, UserData
-from handlers.http import call
-from handlers.http.request import Answer, Request
 from handlers.operations.words.row_words import wants_words
-from handlers.services import Services
+from handlers.web import call
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import Need, NotLoaded, UserData
+from handlers.work.services import Services
 
 Light = Callable[[UserData, dict[str, Any]], bool]
 """Whether an answer can be computed from memory so quickly that the event loop may do it."""

@@ -1,15 +1,15 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
 from handlers import integrity_sentences
-from handlers.http.request import Request
 from handlers.json_shapes import instant, members
 from handlers.names import Json
 from handlers.operations.covered_jobs import hide_uncovered
 from handlers.operations.selection import covered_accounts
-from handlers.services import Services
-from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
-from handlers.sync.reminders import consent_reminder
-from handlers.sync.stored_secrets import KEY_MISSING
+from handlers.web.request import Request
+from handlers.work.services import Services
+from handlers.work.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
+from handlers.work.sync.reminders import consent_reminder
+from handlers.work.sync.stored_secrets import KEY_MISSING
 from storage import accounts, connections, jobs
 from storage.connections import NEED_USER, SHARED, StoredConnection
 from storage.jobs import Job

@@ -7,18 +7,18 @@ from typing import Any
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import ChosenCategory, comparable_value, correction_key
-from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
 from handlers.operations.selection import owner_of, readable_booking
 from handlers.operations.words import changed_rows
-from handlers.services import Services
+from handlers.web.errors import BadRequest, NotFound
+from handlers.web.request import Request
+from handlers.work.services import Services
 from storage import rules, transactions
+from storage.annotations import correction_batches
 from storage.database import Row, Transaction
 from storage.importing import derivation
-from storage.words import correction_batches
 
 NAMELESS = "transactionId: this booking names no counterpart to remember. Write a rule instead"
 COMPARED = {

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from auth.principal import Principal
-from handlers.http.errors import NotFound
-from handlers.services import Services
+from handlers.web.errors import NotFound
+from handlers.work.services import Services
 from storage import connections, jobs
 from storage.database import Session
 from storage.jobs import Job

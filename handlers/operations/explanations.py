@@ -13,16 +13,16 @@ from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions
 from analytics.periods import InvalidMonth, last_30_days, month_of
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
-from handlers.cache.user_data import UserData
-from handlers.http.errors import NotFound
-from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations import rules_in_words
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.reports import balances, money_of, unconverted_header
 from handlers.operations.selection import readable_booking, selected_accounts
 from handlers.operations.words.row_words import DETAILED, asks_for_words, check_words
-from handlers.services import Services
+from handlers.web.errors import NotFound
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
 from storage.accounts import SelectedAccounts
 from storage.importing.derivation import OWN_ACCOUNT_RULE
 

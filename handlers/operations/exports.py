@@ -6,22 +6,22 @@ from typing import Any, BinaryIO
 from anyio import to_thread
 from msgspec.structs import replace
 
-from handlers.cache.user_data import OF_BOOKINGS, Need
-from handlers.export_formats import Export, write
-from handlers.http.errors import Unavailable
-from handlers.http.request import Answer, Request
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
 from handlers.operations.searching.search import found_ids
 from handlers.operations.selection import selected_accounts
 from handlers.operations.words.row_words import asks_for_words
-from handlers.services import Services
-from handlers.unread_exports import TooManyExports
+from handlers.web.errors import Unavailable
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import OF_BOOKINGS, Need
+from handlers.work.export_formats import Export, write
+from handlers.work.services import Services
+from handlers.work.unread_exports import TooManyExports
 from storage.accounts import SelectedAccounts
+from storage.annotations import annotations
 from storage.database import state_in
 from storage.transactions import Selection
-from storage.words import annotations
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where it differs from the format's name."""

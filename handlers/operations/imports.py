@@ -11,16 +11,16 @@ from starlette.concurrency import run_in_threadpool
 from analytics.records import TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
-from handlers.http.call import json_bytes
-from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests
-from handlers.http.request import Answer, Request
 from handlers.json_shapes import instant, members, money
 from handlers.names import Json
 from handlers.operations.selection import owner_of
-from handlers.services import Services
-from handlers.sync.engine import ANSWER_WITHIN
-from handlers.sync.statement_files import FileImport, TooManyFiles
+from handlers.web.call import json_bytes
+from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests
+from handlers.web.request import Answer, Request
 from handlers.work.own_profiles import ChosenLayout
+from handlers.work.services import Services
+from handlers.work.sync.engine import ANSWER_WITHIN
+from handlers.work.sync.statement_files import FileImport, TooManyFiles
 from storage import accounts, connections, kept_layouts
 from storage.boundary import undo_on_failure
 from storage.database import StoreUnavailable

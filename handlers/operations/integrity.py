@@ -4,11 +4,11 @@ from analytics.integrity import AccountIntegrity, Kind, LedgerProblem
 from analytics.ledger_periods import LedgerPeriod
 from auth.principal import Principal
 from handlers import integrity_sentences
-from handlers.http.request import Request
 from handlers.json_shapes import instant, money
 from handlers.names import Json
 from handlers.operations.selection import selected_or_all
-from handlers.services import Services
+from handlers.web.request import Request
+from handlers.work.services import Services
 from storage import accounts
 
 OF_ONE_BOOKING: frozenset[Kind] = frozenset({"possible_duplicate", "old_pending"})

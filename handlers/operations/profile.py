@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from analytics.currencies import EURO
-from handlers.http.errors import BadRequest
-from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.selection import owner_of
-from handlers.services import Services
+from handlers.web.errors import BadRequest
+from handlers.web.request import Request
+from handlers.work.services import Services
 from storage import users
 
 

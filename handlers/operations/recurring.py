@@ -16,14 +16,14 @@ from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, D
 from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import Charge, history, period_before
 from handlers import json_shapes
-from handlers.cache.user_data import UserData
-from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Answer, Request
-from handlers.http.steps.parameters import Unreadable, read_date
 from handlers.names import Json
 from handlers.operations.selection import owner_of, selected_accounts
-from handlers.services import Services
-from handlers.sync.detection import goes_on, is_current, recurring_of
+from handlers.web.errors import BadRequest, NotFound
+from handlers.web.request import Answer, Request
+from handlers.web.steps.parameters import Unreadable, read_date
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
+from handlers.work.sync.detection import goes_on, is_current, recurring_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction

@@ -15,12 +15,12 @@ from analytics.frames import BALANCES, HOLDINGS
 from analytics.periods import last_day
 from analytics.snapshot import snapshot
 from handlers import json_shapes
-from handlers.cache.user_data import UserData
-from handlers.http.errors import Forbidden
-from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
-from handlers.services import Services
-from handlers.sync.detection import subscriptions_of
+from handlers.web.errors import Forbidden
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
+from handlers.work.sync.detection import subscriptions_of
 from storage.accounts import SelectedAccounts, StoredAccount
 
 MONTHS_ONLY = "This connection shows figures only: every must be month"

@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules, with_free_ids
-from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
-from handlers.services import Services
+from handlers.web.errors import BadRequest, NotFound
+from handlers.web.request import Request
+from handlers.work.services import Services
 from storage import rules
 from storage.database import Transaction
 from storage.importing import derivation

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 from auth.principal import Principal
-from handlers.http.errors import BadRequest, Forbidden, NotFound
-from handlers.http.request import Request
+from handlers.web.errors import BadRequest, Forbidden, NotFound
+from handlers.web.request import Request
 from storage.accounts import SelectedAccounts, StoredAccount
 from storage.database import Row
 

@@ -11,12 +11,12 @@ from auth.apps.clients import PAGE
 from auth.principal import Principal
 from connectors.connector import Person
 from handlers import json_shapes
-from handlers.http.errors import BadRequest, NotFound, TooManyRequests
-from handlers.http.request import Answer, Request
 from handlers.operations.covered_jobs import check_covered, hide_uncovered
 from handlers.operations.selection import listed_ids
-from handlers.services import Services
-from handlers.sync.presence import person_at
+from handlers.web.errors import BadRequest, NotFound, TooManyRequests
+from handlers.web.request import Answer, Request
+from handlers.work.services import Services
+from handlers.work.sync.presence import person_at
 from storage import accounts, connections, jobs
 from storage.connections import SHARED, StoredConnection
 

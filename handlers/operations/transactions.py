@@ -6,15 +6,15 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from handlers import json_shapes
-from handlers.cache.user_data import UserData
-from handlers.http import call
-from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import readable_booking, selected_accounts, selected_or_all
 from handlers.operations.words.row_words import asks_for_words, with_words
-from handlers.services import Services
+from handlers.web import call
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
 from storage import accounts, transactions
 
 LINK_LENGTH_MAX = 500  # above it, a page names its neighbours only

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from starlette.routing import Route
 
-from handlers.http.descriptions import specification
-from handlers.http.fixed_files import fixed_file, stylesheet
+from handlers.web.descriptions import specification
+from handlers.web.fixed_files import fixed_file, stylesheet
 
 PLACES = (
     "/", "/transactions", "/months", "/recurring", "/accounts", "/merchants",

@@ -13,9 +13,9 @@ import polars as pl
 from msgspec import Struct, field
 
 from connectors.text import clean
-from handlers.cache.user_data import UserData
 from handlers.json_shapes import money_text
 from handlers.names import Json
+from handlers.work.cache.user_data import UserData
 from storage.accounts import StoredAccount
 from storage.connections import NEED_USER
 from storage.oauth.moments import aware

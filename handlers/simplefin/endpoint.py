@@ -18,17 +18,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from auth.errors import InvalidGrant, InvalidToken
 from auth.policy import PATHS
 from auth.tokens.simplefin import WrongPassword
-from handlers.cache.user_data import Need
-from handlers.http import call
-from handlers.http.app import Api
-from handlers.http.errors import Refusal, TooManyRequests, error_answer
-from handlers.http.framework import AbstractOperation
-from handlers.http.request import Answer, Request
-from handlers.http.sockets.peers import note_sign_in
-from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.operations.selection import covered_accounts
-from handlers.services import Services
 from handlers.simplefin.account_set import DAY, AccountSet, asked_days
+from handlers.web import call
+from handlers.web.app import Api
+from handlers.web.errors import Refusal, TooManyRequests, error_answer
+from handlers.web.framework import AbstractOperation
+from handlers.web.request import Answer, Request
+from handlers.web.sockets.peers import note_sign_in
+from handlers.web.steps.rate_limit import Limiter, Rate
+from handlers.work.cache.user_data import Need
+from handlers.work.services import Services
 from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]

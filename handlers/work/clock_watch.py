@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
-from handlers.clock import Clock
+from handlers.work.clock import Clock
 from storage import store_facts
 from storage.database import Database
 

@@ -6,10 +6,10 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
-from handlers.clock import Clock
-from handlers.sync.detection import detect_after_import, detect_for_new_day
-from handlers.sync.forecasts.basis import find_ahead
+from handlers.work.clock import Clock
 from handlers.work.clock_watch import ClockWatch
+from handlers.work.sync.detection import detect_after_import, detect_for_new_day
+from handlers.work.sync.forecasts.basis import find_ahead
 from storage import jobs
 from storage.bank_access import connection_attempts
 from storage.changes import feed

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from auth.tokens.keys import KIND as SIGNING_KEYS
 from connectors.reference import exchange_rates
-from handlers.clock import Clock
 from handlers.settings import Settings
-from handlers.sync import missing_keys
-from handlers.sync.engine import SyncEngine
+from handlers.work.clock import Clock
 from handlers.work.index_building import keep_building
 from handlers.work.own_profiles import OwnProfiles, SharedProfiles
+from handlers.work.sync import missing_keys
+from handlers.work.sync.engine import SyncEngine
 from storage import documents, jobs, store_facts, users
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import KIND as CONNECTION_KEYS

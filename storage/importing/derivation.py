@@ -15,9 +15,9 @@ from analytics.classification.rules import ChosenCategory, Rule
 from analytics.frames import CHARGES, CLASSIFIABLE, columns, frame_of
 from analytics.search_text import searchable_text
 from storage import accounts, journal, rules
+from storage.annotations import annotations, rule_tags
 from storage.database import Session, Transaction
 from storage.transactions import portions
-from storage.words import annotations, rule_tags
 
 SEEN = ("type", "category", "merchant_name", "detailed_category", "own_category_id")
 LEAF = ("detailed_category", "detailed_rule")

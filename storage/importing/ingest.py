@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from analytics.classification.rules import Rule
 from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal
+from storage.annotations import anchors, exported, rule_tags
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
@@ -34,7 +35,6 @@ from storage.importing.lent_bookings import give_back, lend
 from storage.importing.spool import Spool
 from storage.importing.teller import Teller
 from storage.users import User
-from storage.words import anchors, exported, rule_tags
 
 BOOKINGS_MAX = 1_000_000  # of one user, who is read into memory as a whole: they take 1.8 GB there
 

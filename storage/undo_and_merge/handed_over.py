@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from analytics.records import AccountRecord
 from storage import connections, detections
+from storage.annotations import anchors, annotations
 from storage.connections import SHARED, StoredConnection
 from storage.database import Session, Transaction, set_values
 from storage.importing import contributions
@@ -17,7 +18,6 @@ from storage.importing.contributions import Contribution
 from storage.importing.teller import Teller
 from storage.undo_and_merge.rebuild import rebuild
 from storage.users import User
-from storage.words import anchors, annotations
 
 
 class SharedPiece(Struct, frozen=True):

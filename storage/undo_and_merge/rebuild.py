@@ -15,6 +15,7 @@ import polars as pl
 from msgspec import Struct
 
 from storage import accounts, connections, jobs, journal, rules, transactions
+from storage.annotations import anchors, annotations, rule_tags
 from storage.changes import feed
 from storage.database import Session, Transaction, set_values
 from storage.importing import contributions, ingest, transfer_pairs
@@ -24,7 +25,6 @@ from storage.importing.lent_bookings import give_back, lend
 from storage.transactions import EVERYTHING
 from storage.undo_and_merge import baseline
 from storage.users import User
-from storage.words import anchors, annotations, rule_tags
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
 

@@ -17,15 +17,15 @@ from connexion.middleware.request_validation import RequestValidationMiddleware
 from connexion.middleware.routing import RoutingMiddleware
 from starlette.types import ASGIApp
 
-import handlers.http.app
-from handlers.http.routing import Routing
-from handlers.http.steps.guard import guard
-from handlers.http.steps.rate_limit import Limiter
+import handlers.web.app
+from handlers.web.routing import Routing
+from handlers.web.steps.guard import guard
+from handlers.web.steps.rate_limit import Limiter
 from storage.boundary import is_failure
 from tests.contract.conftest import OPERATIONS, authenticate
 
 EACH, ROUNDS = 300, 9
-http_app: Any = handlers.http.app  # what it imports is replaced for a moment
+http_app: Any = handlers.web.app  # what it imports is replaced for a moment
 REQUESTS = {
     "accounts": ("GET", "/api/v1/accounts", b"", b""),
     "page": ("GET", "/api/v1/transactions", b"page=1&perPage=50&dateFrom=2026-01-01&category=GROCERIES", b""),

@@ -25,8 +25,8 @@ from typing import Any
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from handlers import server  # noqa: E402 - after the line above
-from handlers.services import open_services  # noqa: E402
 from handlers.settings import load  # noqa: E402
+from handlers.work.services import open_services  # noqa: E402
 from storage.engines.duckdb_session import Cursor  # noqa: E402
 from tests.benchmarks.bench.data import Size  # noqa: E402
 from tests.benchmarks.bench.store import Audience, Someone, filled  # noqa: E402

@@ -10,9 +10,9 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from handlers.services import Services, open_services
 from handlers.settings import Settings, load
-from handlers.sync.scheduler import PLAN_EVERY
+from handlers.work.services import Services, open_services
+from handlers.work.sync.scheduler import PLAN_EVERY
 from tests.engines import KEYS_SECRET
 
 LOOKS = 5

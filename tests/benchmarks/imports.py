@@ -26,7 +26,7 @@ from analytics.records import Batch, TransactionRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.exports import export
-from handlers.export_formats import FORMATS
+from handlers.work.export_formats import FORMATS
 from storage import connections, users
 from storage.database import Transaction
 from storage.engines.duckdb_file import DuckDBFile

@@ -77,10 +77,10 @@ class SlowBank:
 
 def serve(folder: Path, port: int, users_: int, seconds: float) -> None:
     """The process of the server: the product's own, with one bank more; the tokens go to standard output."""
-    from handlers.http.sockets.listening_socket import listening_socket
     from handlers.server import run
-    from handlers.services import open_services
     from handlers.settings import load
+    from handlers.web.sockets.listening_socket import listening_socket
+    from handlers.work.services import open_services
     from storage import connections, users
 
     address = f"http://127.0.0.1:{port}"

@@ -35,11 +35,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from auth.principal import Principal
 from auth.tokens.access_tokens import AccessTokens, Claims
 from auth.tokens.keys import KeyRing
-from handlers.clock import Clock
-from handlers.http.app import CONTRACT_FILE, create_app
-from handlers.http.request import Request
-from handlers.http.steps.guard import guard
-from handlers.http.steps.rate_limit import Limiter
+from handlers.web.app import CONTRACT_FILE, create_app
+from handlers.web.request import Request
+from handlers.web.steps.guard import guard
+from handlers.web.steps.rate_limit import Limiter
+from handlers.work.clock import Clock
 from storage.boundary import is_failure
 
 PUBLIC_URL = "http://127.0.0.1:8000"

@@ -36,11 +36,11 @@ from auth.scopes import SCOPES  # noqa: E402
 from auth.tokens.access_check import AccessCheck  # noqa: E402
 from handlers import server  # noqa: E402
 from handlers.commands import demo  # noqa: E402
-from handlers.http.sockets.http_protocol import HttpProtocol  # noqa: E402
-from handlers.http.sockets.listening_socket import listening_socket  # noqa: E402
-from handlers.http.sockets.peers import Peers  # noqa: E402
-from handlers.services import Services, open_services  # noqa: E402
 from handlers.settings import load  # noqa: E402
+from handlers.web.sockets.http_protocol import HttpProtocol  # noqa: E402
+from handlers.web.sockets.listening_socket import listening_socket  # noqa: E402
+from handlers.web.sockets.peers import Peers  # noqa: E402
+from handlers.work.services import Services, open_services  # noqa: E402
 from storage import accounts, users  # noqa: E402
 
 App = Callable[..., Awaitable[None]]

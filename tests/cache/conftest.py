@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from auth.principal import Principal
-from handlers.cache.reader import Reader
-from handlers.http import call
-from handlers.http.errors import Refusal
-from handlers.http.request import Answer, Request
 from handlers.operations import operations
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.web import call
+from handlers.web.errors import Refusal
+from handlers.web.request import Answer, Request
+from handlers.work.cache.reader import Reader
+from handlers.work.services import Services, open_services
 from storage import users
 from tests.cache.from_store import FromStoreReader
 from tests.service.conftest import copied, demo_store

@@ -12,17 +12,17 @@ import polars as pl
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS
 from analytics.refunds import refund_ids
-from handlers.cache.entries import Render, Shown, with_leaf
-from handlers.cache.reader import Reader
-from handlers.cache.user_data import Need, UserData
-from handlers.http.request import Answer
+from handlers.web.request import Answer
+from handlers.work.cache.entries import Render, Shown, with_leaf
+from handlers.work.cache.reader import Reader
+from handlers.work.cache.user_data import Need, UserData
 from storage import accounts, connections, rules, transactions, users
 from storage.accounts import StoredAccount
+from storage.annotations import annotations
+from storage.annotations.annotations import OwnWords
 from storage.connections import Status
 from storage.database import Row, Session, Store
 from storage.transactions import KEPT, LIST_COLUMNS, Selection, for_search
-from storage.words import annotations
-from storage.words.annotations import OwnWords
 
 
 class FromStore:

@@ -16,14 +16,14 @@ import pytest
 from msgspec.structs import replace
 
 from analytics.records import AccountRecord, TransactionRecord
-from handlers.cache import entries
-from handlers.cache.cache import Cache
-from handlers.cache.reader import Reader
-from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, Need, UserData
-from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.web.request import Answer, Request
+from handlers.work.cache import entries
+from handlers.work.cache.cache import Cache
+from handlers.work.cache.reader import Reader
+from handlers.work.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, Need, UserData
+from handlers.work.services import Services, open_services
 from storage import users
 from storage.database import StoreUnavailable
 from storage.transactions import KEPT, Selection
@@ -241,7 +241,7 @@ def test_who_waits_for_what_another_reads_hears_with_them_that_the_store_is_away
         waiting.release()
         return wait(reading, seconds)
 
-    monkeypatch.setattr("handlers.cache.cache.wait", waits)
+    monkeypatch.setattr("handlers.work.cache.cache.wait", waits)
 
     def fails() -> UserData:
         reads.append(1)
@@ -270,7 +270,7 @@ def test_who_waits_for_what_another_reads_hears_with_them_that_the_store_is_away
 def test_a_read_that_hangs_keeps_nobody_else_waiting_and_its_own_callers_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("handlers.cache.cache.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("handlers.work.cache.cache.WAIT_SECONDS", 0.05)
     names = [f"user {number}" for number in range(200)]
     kept, begun, go_on = cache_of(dict.fromkeys(["a", *names], 1)), threading.Event(), threading.Event()
 

@@ -14,19 +14,19 @@ import pytest
 from starlette.types import ASGIApp, Message, Scope
 
 from auth.scopes import SCOPES
-from handlers.cache.user_data import Need, UserData
-from handlers.http import call
-from handlers.http.errors import ChangeWaits, TooManyAtOnce
-from handlers.http.request import Answer, Request
-from handlers.http.steps import dispatch as dispatching
-from handlers.http.steps.dispatch import dispatch
-from handlers.http.steps.turns import OF_USER_MAX, READS_AT_ONCE, Turns
 from handlers.oauth.endpoints import bearer_check
 from handlers.operations import LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX, OPERATIONS, Read
 from handlers.operations.changes.cursors import RENEWED_AFTER
 from handlers.server import application
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.web import call
+from handlers.web.errors import ChangeWaits, TooManyAtOnce
+from handlers.web.request import Answer, Request
+from handlers.web.steps import dispatch as dispatching
+from handlers.web.steps.dispatch import dispatch
+from handlers.web.steps.turns import OF_USER_MAX, READS_AT_ONCE, Turns
+from handlers.work.cache.user_data import Need, UserData
+from handlers.work.services import open_services
 from storage import accounts, users
 from storage.database import StoreUnavailable
 from storage.engines.duckdb_file import DuckDBFile
@@ -229,7 +229,7 @@ def test_who_waits_behind_a_reader_for_whom_the_store_was_away_hears_it_without_
 def test_a_change_that_waits_for_too_long_behind_another_of_its_user_is_told_to_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("handlers.http.steps.turns.CHANGE_SECONDS", 0.05)
+    monkeypatch.setattr("handlers.web.steps.turns.CHANGE_SECONDS", 0.05)
 
     async def everybody() -> None:
         turns = Turns(StoreUnavailable)

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from analytics.classification.rules import parse_rules
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
-from handlers.cache.reader import Reader
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.work.cache.reader import Reader
+from handlers.work.services import Services, open_services
 from storage import accounts, connections, rules, users
 from tests.cache.conftest import Operations, asking
 from tests.cache.from_store import FromStoreReader

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import accounts
 from tests.cache.conftest import Operations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handlers.calendar import endpoint
-from handlers.http.steps import rate_limit
+from handlers.web.steps import rate_limit
 from storage import users
 from storage.database import StoreError, StoreFull, StoreUnavailable
 from tests.calendar.conftest import pays, subscribed

@@ -12,8 +12,8 @@ import pytest
 
 from handlers.cli import main
 from handlers.commands.demo import welcome
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage.backup import BackupFailed, backup
 from tests.cli.conftest import Done, Run, bankdata
 from tests.conftest import empty_store
@@ -63,7 +63,7 @@ def test_every_command_can_be_loaded_without_the_packages_of_the_extras() -> Non
 LEAVES = """
 from handlers.cli import main
 from handlers.commands.demo import welcome
-from handlers.services import open_services
+from handlers.work.services import open_services
 from handlers.settings import load
 class Loaded:
     def __del__(self):

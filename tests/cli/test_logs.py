@@ -9,7 +9,7 @@ from contextvars import copy_context
 import pytest
 
 from handlers import logs
-from handlers.http import request_id
+from handlers.web import request_id
 from storage.boundary import begin_thread
 
 

@@ -19,8 +19,8 @@ from handlers.commands.imports import import_files
 from handlers.commands.larger_stores import say
 from handlers.commands.rehearsals import restore_drill
 from handlers.commands.table import COMMANDS, perform
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.work.services import Services, open_services
 from handlers.work.sources import content_of
 from storage import backup, connections, users
 from storage.database import Conflict, StoreError, StoreFull

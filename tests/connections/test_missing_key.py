@@ -12,11 +12,11 @@ import pytest
 from auth.principal import Principal
 from handlers.commands.control_socket import CommandError
 from handlers.commands.upkeep import check
-from handlers.http.request import Request
 from handlers.operations.connections import list_connections
-from handlers.services import Services, open_services
-from handlers.sync.scheduler import PLAN_EVERY, Scheduler
-from handlers.sync.stored_secrets import KEY_MISSING
+from handlers.web.request import Request
+from handlers.work.services import Services, open_services
+from handlers.work.sync.scheduler import PLAN_EVERY, Scheduler
+from handlers.work.sync.stored_secrets import KEY_MISSING
 from storage import connections, jobs, users
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import FILE_NAME, ConnectionKeys, KeyMissing

@@ -14,13 +14,13 @@ from starlette.types import ASGIApp
 
 from auth.errors import InvalidToken
 from auth.principal import Principal
-from handlers.http.app import CONTRACT_FILE, create_app
-from handlers.http.errors import NotFound
-from handlers.http.request import Answer, Operation, Request
-from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.peers import Peers
-from handlers.http.steps.guard import Authenticate, guard
-from handlers.http.steps.rate_limit import Limiter
+from handlers.web.app import CONTRACT_FILE, create_app
+from handlers.web.errors import NotFound
+from handlers.web.request import Answer, Operation, Request
+from handlers.web.sockets.http_protocol import HttpProtocol
+from handlers.web.sockets.peers import Peers
+from handlers.web.steps.guard import Authenticate, guard
+from handlers.web.steps.rate_limit import Limiter
 from storage.boundary import is_failure
 from tests.service.conftest import copied, demo_store
 

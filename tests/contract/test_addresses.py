@@ -3,7 +3,7 @@
 import pytest
 from starlette.types import Scope
 
-from handlers.http.addresses import Addresses
+from handlers.web.addresses import Addresses
 
 
 def scope(peer: str | None, *forwarded: str) -> Scope:

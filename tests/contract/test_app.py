@@ -11,10 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http.app import CONTRACT_FILE, Api
-from handlers.http.descriptions import specification
-from handlers.http.errors import BadRequest, Refusal
-from handlers.http.request import Answer, Request
+from handlers.web.app import CONTRACT_FILE, Api
+from handlers.web.descriptions import specification
+from handlers.web.errors import BadRequest, Refusal
+from handlers.web.request import Answer, Request
 
 MakeApp = Callable[..., ASGIApp]
 Connect = Callable[..., TestClient]

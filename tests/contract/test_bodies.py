@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http.app import Api
-from handlers.http.steps.bodies import BODY_BYTES_MAX
+from handlers.web.app import Api
+from handlers.web.steps.bodies import BODY_BYTES_MAX
 
 Post = Callable[..., Any]
 

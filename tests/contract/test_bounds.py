@@ -26,10 +26,10 @@ from connectors.sources.demo.households import USERS
 from handlers.commands.control_socket import CommandError
 from handlers.commands.imports import import_files
 from handlers.commands.table import perform
-from handlers.http.app import CONTRACT_FILE
 from handlers.server import application
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.web.app import CONTRACT_FILE
+from handlers.work.services import Services, open_services
 from storage import users
 from storage.importing.batches import read_batch
 from tests.clients.calls import all_calls

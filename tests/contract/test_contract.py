@@ -12,11 +12,11 @@ from connexion.exceptions import InvalidSpecification
 from connexion.spec import OpenAPISpecification, Specification
 from openapi_spec_validator import validate
 
-from handlers.http.app import CONTRACT_FILE
-from handlers.http.descriptions import specification
 from handlers.server import application
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.web.app import CONTRACT_FILE
+from handlers.web.descriptions import specification
+from handlers.work.services import open_services
 from tests.conftest import empty_folder
 
 CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())

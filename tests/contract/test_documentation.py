@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
-from handlers.http.app import CONTRACT_FILE
-from handlers.http.documentation import documentation
-from handlers.http.fixed_files import takes_gzip
+from handlers.web.app import CONTRACT_FILE
+from handlers.web.documentation import documentation
+from handlers.web.fixed_files import takes_gzip
 
 
 @pytest.mark.requirement("contract.bytes")
@@ -79,7 +79,7 @@ def test_a_file_is_compressed_once_however_many_ask_at_once_and_waits_for_no_thr
     assert first is second
     assert (pack(b"{}" * 1000, mtime=0), b"{}" * 1000) == (first.body, plain.body)
     assert made == [b"{}" * 1000]
-    monkeypatch.setattr("handlers.http.fixed_files.run_in_threadpool", None)
+    monkeypatch.setattr("handlers.web.fixed_files.run_in_threadpool", None)
     assert asyncio.run(all_at_once()) == [first, second, plain]
 
 

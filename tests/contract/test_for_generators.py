@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openapi_schema_validator import OAS30Validator
 
-from handlers.http.app import CONTRACT_FILE
+from handlers.web.app import CONTRACT_FILE
 
 CONTRACT: dict[str, Any] = json.loads(CONTRACT_FILE.read_bytes())
 OPERATIONS = [operation for item in CONTRACT["paths"].values() for operation in item.values()]

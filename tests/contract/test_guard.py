@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from auth.principal import Principal
-from handlers.http.request import Request
-from handlers.http.steps.guard import metadata_url
+from handlers.web.request import Request
+from handlers.web.steps.guard import metadata_url
 
 METADATA = 'resource_metadata="http://127.0.0.1:8000/.well-known/oauth-protected-resource/api/v1"'
 

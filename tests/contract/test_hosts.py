@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http.hosts import Hosts
 from handlers.settings import Settings
+from handlers.web.hosts import Hosts
 
 Connect = Callable[..., TestClient]
 MakeApp = Callable[..., ASGIApp]
@@ -76,7 +76,7 @@ def test_there_is_exactly_one_host_header(here: ASGIApp, connect: Connect) -> No
 @pytest.mark.requirement("http.hosts")
 @pytest.mark.parametrize(("version", "is_refused"), [("1.1", True), ("1.0", False)])
 def test_only_http_1_0_knows_no_host(version: str, is_refused: bool) -> None:
-    from handlers.http.errors import BadRequest
+    from handlers.web.errors import BadRequest
 
     scope = {"headers": [], "path": "/docs", "http_version": version}
     hosts = Hosts([PUBLIC], is_loopback=False)

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from handlers.http.sockets.connection_limits import (
+from handlers.web.sockets.connection_limits import (
     BODY_SECONDS,
     CONTENT_BYTES_MAX,
     DROPPED_BYTES_MAX_UNSTATED,
@@ -26,9 +26,9 @@ from handlers.http.sockets.connection_limits import (
     PROXY_IDLE_SECONDS,
     SEND_SECONDS,
 )
-from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.peers import Occupation, Peers, Unread, note_sign_in
-from handlers.http.sockets.request_and_answer import RequestAndAnswer
+from handlers.web.sockets.http_protocol import HttpProtocol
+from handlers.web.sockets.peers import Occupation, Peers, Unread, note_sign_in
+from handlers.web.sockets.request_and_answer import RequestAndAnswer
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from handlers.http.steps.bodies import BODY_BYTES_MAX
+from handlers.web.steps.bodies import BODY_BYTES_MAX
 
 Live = Callable[[bytes], bytes]
 

@@ -12,13 +12,13 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.commands.control_socket import ControlServer
-from handlers.http.errors import TooManyRequests
-from handlers.http.sockets.listening_socket import listening_socket
-from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
-from handlers.http.steps.sliding_windows import WindowMemory
 from handlers.server import run
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.web.errors import TooManyRequests
+from handlers.web.sockets.listening_socket import listening_socket
+from handlers.web.steps.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.web.steps.sliding_windows import WindowMemory
+from handlers.work.services import open_services
 
 SIXTY = Rate(requests=60, seconds=60)
 SEVEN = [

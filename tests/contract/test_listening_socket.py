@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from handlers.http.sockets.listening_socket import CannotListen, listening_socket, reason
+from handlers.web.sockets.listening_socket import CannotListen, listening_socket, reason
 
 
 @pytest.mark.requirement("serve.port")

@@ -15,11 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http import request_durations
-from handlers.http.addresses import Network
-from handlers.http.health_and_metrics import health_and_metrics
-from handlers.http.hosts import Hosts
-from handlers.http.request_durations import RequestDurations
+from handlers.web import request_durations
+from handlers.web.addresses import Network
+from handlers.web.health_and_metrics import health_and_metrics
+from handlers.web.hosts import Hosts
+from handlers.web.request_durations import RequestDurations
 
 MakeApp = Callable[..., ASGIApp]
 Connect = Callable[..., TestClient]
@@ -197,7 +197,7 @@ def test_ready_is_what_the_store_answers(make_app: MakeApp, is_ready: bool, stat
 def test_a_store_that_hangs_is_not_ready_and_costs_one_thread(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.http.health_and_metrics.READY_WITHIN", 0.05)
+    monkeypatch.setattr("handlers.web.health_and_metrics.READY_WITHIN", 0.05)
     answered, asked = threading.Event(), []
 
     def hangs() -> bool:

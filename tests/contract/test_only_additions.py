@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handlers.http.app import CONTRACT_FILE
+from handlers.web.app import CONTRACT_FILE
 from tests.contract.additions import deprecated_without_dates, removals
 
 Contract = dict[str, Any]

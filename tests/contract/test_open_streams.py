@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from auth.principal import Principal
-from handlers.http.errors import TooManyRequests
-from handlers.http.open_streams import OF_GRANT_MAX, OF_PERSON_MAX, OpenStreams
+from handlers.web.errors import TooManyRequests
+from handlers.web.open_streams import OF_GRANT_MAX, OF_PERSON_MAX, OpenStreams
 
 pytestmark = pytest.mark.requirement("events.stream")
 

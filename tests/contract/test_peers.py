@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from handlers.http.sockets.connection_limits import CONNECTIONS_MAX
-from handlers.http.sockets.peers import Occupation, Peers, note_sign_in, open_files
+from handlers.web.sockets.connection_limits import CONNECTIONS_MAX
+from handlers.web.sockets.peers import Occupation, Peers, note_sign_in, open_files
 
 ONE, OTHER, PROXY = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 
@@ -173,7 +173,7 @@ def test_every_connection_is_asked_for_what_it_owes() -> None:
 def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_files() > 0
     for files, most in ((1_024, 512), (1_000_000, CONNECTIONS_MAX)):
-        monkeypatch.setattr("handlers.http.sockets.peers.open_files", lambda files=files: files)
+        monkeypatch.setattr("handlers.web.sockets.peers.open_files", lambda files=files: files)
         peers = Peers(most_per_address=10_000)
         assert all(peers.admit(working(), ONE) for _ in range(most))
         assert not peers.admit(working(), ONE)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http.errors import BadRequest
-from handlers.http.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, form_fields
 from handlers.names import python_name
+from handlers.web.errors import BadRequest
+from handlers.web.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, form_fields
 
 Ask = Callable[[str], Any]
 

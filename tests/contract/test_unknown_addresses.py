@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http.outermost import prefers_html
 from handlers.oauth.rendering import unknown_address
+from handlers.web.outermost import prefers_html
 from tests.oauth.conftest import policy
 
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from handlers.http.sockets.peers import Unread
+from handlers.web.sockets.peers import Unread
 
 
 @dataclass(eq=False)

@@ -9,9 +9,9 @@ import anyio
 import pytest
 from starlette.requests import ClientDisconnect
 
-from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
-from handlers.http.sockets.connection_limits import CONTENT_BYTES_MAX, ContentBound
-from handlers.http.steps.uploads import PIECE_BYTES, Upload
+from handlers.web.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
+from handlers.web.sockets.connection_limits import CONTENT_BYTES_MAX, ContentBound
+from handlers.web.steps.uploads import PIECE_BYTES, Upload
 
 LIMIT = 3 * PIECE_BYTES
 DESCRIBED = {"content": {"application/octet-stream": {"schema": {"maxLength": LIMIT}}}}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handlers.commands.table import perform
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from tests.service.conftest import Said
 

@@ -19,7 +19,7 @@ import pytest
 from connectors import formats
 from connectors.connector import Connector, LimitExceeded, MalformedFile
 from connectors.sources.folder import Folder
-from handlers.sync.engine import SyncEngine
+from handlers.work.sync.engine import SyncEngine
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from tests.conftest import NOW

@@ -15,7 +15,7 @@ from analytics.records import AccountRecord, Batch, Record, StatementRecord, Tra
 from auth.scopes import SCOPES
 from handlers.commands import demo
 from handlers.server import application
-from handlers.services import Services, open_services
+from handlers.work.services import Services, open_services
 from storage import accounts, connections, users
 from storage.connections import StoredConnection
 from storage.database import Transaction

@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES
-from handlers.http.errors import Forbidden
-from handlers.http.request import Request
 from handlers.operations.selection import owner_of
+from handlers.web.errors import Forbidden
+from handlers.web.request import Request
 from tests.explanations.conftest import Holder, Service
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")

@@ -16,8 +16,8 @@ from analytics.records import AccountRecord, TransactionRecord
 from auth.principal import Coverage, Principal
 from connectors.own_formats import beancount_reader, parquet_reader
 from connectors.own_formats import csv as csv_statement
-from handlers.http.request import Request
 from handlers.operations import operations
+from handlers.web.request import Request
 from tests.cache.from_store import FromStoreReader
 from tests.explanations.conftest import Holder, Service
 

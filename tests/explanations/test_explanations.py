@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
-from handlers.http.app import CONTRACT_FILE
 from handlers.operations.explanations import MONTH_NOT_FOUND
+from handlers.web.app import CONTRACT_FILE
 from tests.explanations.conftest import Holder, Service, body_of
 
 CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())

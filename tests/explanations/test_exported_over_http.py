@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from handlers.commands.exports import export
-from handlers.export_formats import FORMATS
-from handlers.unread_exports import PER_USER_MAX
+from handlers.work.export_formats import FORMATS
+from handlers.work.unread_exports import PER_USER_MAX
 from storage import users
 from tests.explanations.conftest import Service, body_of
 

@@ -21,13 +21,13 @@ from starlette.testclient import TestClient
 from auth.principal import Principal
 from auth.scopes import ALL_SCOPES
 from connectors.bank_csv.layouts import UNSIGNED
-from handlers.clock import Clock
-from handlers.http.errors import BadRequest
-from handlers.http.request import Request
 from handlers.operations.imports import create_import
-from handlers.sync import statement_files
-from handlers.sync.concurrency import Closed, ImportLane
-from handlers.sync.statement_files import (
+from handlers.web.errors import BadRequest
+from handlers.web.request import Request
+from handlers.work.clock import Clock
+from handlers.work.sync import statement_files
+from handlers.work.sync.concurrency import Closed, ImportLane
+from handlers.work.sync.statement_files import (
     ASKED_WITHIN,
     AT_ONCE_PER_USER,
     CHANGED,

@@ -9,8 +9,8 @@ from analytics.records import TransactionRecord
 from auth.scopes import ALL_SCOPES
 from handlers.calendar.endpoint import due_payments
 from handlers.json_shapes import STANDING
-from handlers.sync import detection
-from handlers.sync.forecasts.basis import find_ahead
+from handlers.work.sync import detection
+from handlers.work.sync.forecasts.basis import find_ahead
 from storage.recurring import decisions
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_what_the_page_shows import GIRO, booked, statement

@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 import pytest
 
-from handlers import unread_exports
-from handlers.unread_exports import FILES_MAX, PER_USER_MAX, TooManyExports, UnreadExports
+from handlers.work import unread_exports
+from handlers.work.unread_exports import FILES_MAX, PER_USER_MAX, TooManyExports, UnreadExports
 
 pytestmark = pytest.mark.requirement("export.waiting")
 

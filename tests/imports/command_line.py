@@ -11,7 +11,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from handlers.cli import main
-from handlers.services import Services, open_services
+from handlers.work.services import Services, open_services
 from tests.engines import ENGINE
 
 BANKDATA = [sys.executable, "-c", "from handlers.cli import main; main()"]

@@ -8,7 +8,7 @@ from typing import Any
 from analytics.records import AccountRecord
 from handlers.commands.exports import export
 from handlers.commands.imports import import_files
-from handlers.services import Services, open_services
+from handlers.work.services import Services, open_services
 from storage import connections, jobs, users
 from storage.database import Session, columns_of
 from storage.importing.matching.booking_keys import account_id

@@ -14,7 +14,7 @@ from connectors.reference.bank_names import with_bank_names
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.operations.selection import selected_accounts
-from handlers.sync.detection import subscriptions_of
+from handlers.work.sync.detection import subscriptions_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.transactions import KEPT, Selection

@@ -16,7 +16,7 @@ from analytics.records import AccountRecord, Batch, Record, StatementRecord, Tra
 from handlers.commands.table import perform
 from handlers.operations.changes import feeds
 from handlers.server import application
-from handlers.services import open_services
+from handlers.work.services import open_services
 from storage import accounts, backup, connections, jobs, store_facts, users
 from storage.changes import feed, incarnation
 from storage.connections import StoredConnection

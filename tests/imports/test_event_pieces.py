@@ -9,10 +9,10 @@ import pytest
 
 from auth.scopes import ALL_SCOPES
 from handlers.commands.table import perform
-from handlers.http.errors import BadRequest, TooManyRequests
-from handlers.http.request import Request
 from handlers.operations.events import listening
 from handlers.operations.events.listening import EventStream, listen_to_events
+from handlers.web.errors import BadRequest, TooManyRequests
+from handlers.web.request import Request
 from storage.database import StoreUnavailable
 from tests.imports.household import Household
 from tests.imports.test_change_feed import GIRO, Life, booked

@@ -13,7 +13,7 @@ from connectors import connector as source
 from handlers.commands.control_socket import CommandError
 from handlers.operations.covered_jobs import BANK_FAILED, hide_uncovered
 from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives
-from handlers.sync.outcomes import Outcomes
+from handlers.work.sync.outcomes import Outcomes
 from storage import accounts, connections, jobs, users
 from storage.database import Transaction
 from storage.events import consent_notices, outbox

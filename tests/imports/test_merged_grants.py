@@ -12,9 +12,9 @@ from auth.scopes import SCOPES
 from handlers.commands.connections import connect_bank
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
-from handlers.http.errors import BadRequest
-from handlers.http.request import Request
 from handlers.operations.accounts import merge_account
+from handlers.web.errors import BadRequest
+from handlers.web.request import Request
 from storage import accounts, connections
 from storage.oauth.grants import Grant, Terms
 from tests.imports.household import Household

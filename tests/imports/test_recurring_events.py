@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import READ_ACCOUNTS
 from handlers.operations.events.event_shapes import data_of, receives
-from handlers.sync.detection import detect_after_import
-from handlers.sync.recurring import recurring_news
+from handlers.work.sync.detection import detect_after_import
+from handlers.work.sync.recurring import recurring_news
 from storage import connections
 from storage.connections import StoredConnection
 from storage.events.outbox import StoredEvent

@@ -15,8 +15,10 @@ import pytest
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from auth.tokens.access_check import principal_of
-from handlers.services import Services, open_services
+from handlers.work.services import Services, open_services
 from storage import accounts, connections, transactions, users
+from storage.annotations import annotations
+from storage.annotations.annotations import Annotation
 from storage.importing import ingest
 from storage.importing.batches import read_batch
 from storage.oauth import grants, shares
@@ -27,8 +29,6 @@ from storage.undo_and_merge import handed_over, merges, rebuild
 from storage.undo_and_merge.merges import NotOneAccount
 from storage.undo_and_merge.rebuild import SharedByOthers
 from storage.users import User
-from storage.words import annotations
-from storage.words.annotations import Annotation
 from tests.engines import ENGINE
 
 GIRO = AccountRecord(stable_key="DE89370400440532013000", iban="DE89370400440532013000", currency="EUR", name="Giro")

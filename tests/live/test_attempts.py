@@ -13,7 +13,7 @@ import pytest
 
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
 from connectors.connector import Connection, Misconfigured, UserActionRequired
-from handlers.sync.connecting import (
+from handlers.work.sync.connecting import (
     BROKEN_OFF,
     FAILED,
     INTERNAL,
@@ -24,8 +24,8 @@ from handlers.sync.connecting import (
     AttemptUnknown,
     Connecting,
 )
-from handlers.sync.source_connections import source_connection
-from handlers.sync.stored_secrets import KEYS_UNUSABLE, StoredSecrets
+from handlers.work.sync.source_connections import source_connection
+from handlers.work.sync.stored_secrets import KEYS_UNUSABLE, StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts
 from storage.bank_access.connection_attempts import LIFETIME

@@ -14,8 +14,8 @@ from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import WATCHED_BY, Exchange, Outgoing
 from handlers.commands.connections import _come_back, _trace_into
 from handlers.commands.control_socket import CommandError
-from handlers.sync.connecting import Connecting
-from handlers.sync.stored_secrets import StoredSecrets
+from handlers.work.sync.connecting import Connecting
+from handlers.work.sync.stored_secrets import StoredSecrets
 from storage import users
 from storage.bank_access.connection_keys import ConnectionKeys
 from tests.conftest import NOW

@@ -12,8 +12,8 @@ from connectors.connecting import Done, Reply
 from connectors.connector import Connection, UserActionRequired
 from connectors.sources.demo.live import LiveDemoBank
 from handlers.commands.connections import connect_live
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from tests.browsers import chromium
 from tests.conftest import NOW, empty_folder

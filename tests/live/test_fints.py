@@ -9,7 +9,7 @@ from analytics.records import Batch, TransactionRecord
 from connectors.connector import Connection, Json
 from connectors.sources.fints.connector import FinTs
 from connectors.statements import read_records
-from handlers.sync.outcomes import ONLY_ATTENDED
+from handlers.work.sync.outcomes import ONLY_ATTENDED
 from tests.days import days_ago, today
 from tests.live.conftest import Live, Talk, connection
 from tests.simulators.fints import PRODUCT, FinTsBank, example

@@ -3,7 +3,7 @@
 import pytest
 
 from connectors.connector import Person
-from handlers.sync.presence import person_at
+from handlers.work.sync.presence import person_at
 
 pytestmark = pytest.mark.requirement("live.attempts")
 

@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 from auth.scopes import SCOPES
 from handlers.mcp.messages import NAMING
 from handlers.server import application
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from tests.explanations.conftest import Service, demo_at_noon, opened
 from tests.running import running

@@ -29,7 +29,7 @@ from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.recurring_shapes import STREAM, STREAM_DAYS
 from handlers.mcp.tool_call import Shape, ToolCall
 from handlers.mcp.untrusted_texts import LIST_LENGTH_MAX, bank_text, fence
-from handlers.services import Services
+from handlers.work.services import Services
 from storage.accounts import SelectedAccounts
 from tests.demo.conftest import TODAY
 

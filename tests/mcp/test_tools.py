@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from analytics.classification.rules import Rule
-from handlers.http.app import CONTRACT_FILE
-from handlers.http.descriptions import specification
 from handlers.mcp.catalogue import Catalogue, catalogue
 from handlers.mcp.endpoint import Endpoint
 from handlers.mcp.prompt_injections import looks_like_instructions
 from handlers.mcp.schemas import Contract
 from handlers.mcp.tools import _derivation
 from handlers.operations import rules_in_words
+from handlers.web.app import CONTRACT_FILE
+from handlers.web.descriptions import specification
 from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, assistant
 

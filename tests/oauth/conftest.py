@@ -23,14 +23,14 @@ from auth.people.password_hashing import Passwords
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from auth.tokens.keys import KeyRing
-from handlers.http.app import Api, create_app
-from handlers.http.errors import Unavailable
-from handlers.http.request import Answer, Request
-from handlers.http.steps.guard import guard
-from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_shared_paths
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
+from handlers.web.app import Api, create_app
+from handlers.web.errors import Unavailable
+from handlers.web.request import Answer, Request
+from handlers.web.steps.guard import guard
+from handlers.web.steps.rate_limit import Limiter, Rate
 from storage import users
 from storage.boundary import is_failure
 from storage.database import StoreFull, StoreUnavailable

@@ -10,9 +10,9 @@ from connexion.middleware.routing import RoutingMiddleware
 from packaging.requirements import Requirement
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from handlers.http.routing import Operations, Routing
-from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.request_and_answer import RequestAndAnswer
+from handlers.web.routing import Operations, Routing
+from handlers.web.sockets.http_protocol import HttpProtocol
+from handlers.web.sockets.request_and_answer import RequestAndAnswer
 
 ROOT = Path(__file__).parents[2]
 DEPENDENCIES = [
@@ -35,7 +35,7 @@ def test_connexion_is_held_since_the_router_is_a_subclass_of_its_own_though_no_p
     assert issubclass(Operations, RoutedMiddleware)
     private = re.compile(r"(?:application|super\(\)|router|specification|operation)\._[a-z]")
     sources = [path.read_text() for path in (ROOT / "handlers").rglob("*.py")]
-    users = [source for source in sources if "handlers.http.framework import" in source and "uvicorn" not in source]
+    users = [source for source in sources if "handlers.web.framework import" in source and "uvicorn" not in source]
     assert len(users) > 5
     assert [private.findall(source) for source in users if private.search(source)] == []
     assert is_held("connexion")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handlers.operations.rules_in_words import CATEGORY, CORRECTED_BY, TRANSFER, transfer_reason
-from handlers.sync.reminders import REMINDER_DAYS
+from handlers.work.sync.reminders import REMINDER_DAYS
 
 HERE = Path(__file__).parent
 STATIC = HERE.parents[1] / "handlers" / "page" / "static"

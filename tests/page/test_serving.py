@@ -8,8 +8,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from handlers.http.app import CONTRACT_FILE
 from handlers.page.serving import PLACES, page_routes
+from handlers.web.app import CONTRACT_FILE
 
 STATIC = Path(__file__).resolve().parents[2] / "handlers" / "page" / "static"
 SCRIPTS_MAX = 40_000  # bytes as they are sent, of what the overview needs

@@ -6,7 +6,7 @@ from itertools import permutations
 import httpx
 import pytest
 
-from handlers.http.app import CONTRACT_FILE
+from handlers.web.app import CONTRACT_FILE
 from tests.service.conftest import Served, account_ids, errors_of, everything, get
 
 SCOPES = {

@@ -14,8 +14,8 @@ import pytest
 
 from handlers.commands import rehearsals
 from handlers.commands.control_socket import CommandError
-from handlers.services import open_services
 from handlers.settings import Settings, load
+from handlers.work.services import open_services
 from storage.engines import distribution, restored_server
 from storage.engines.opening import open_database
 from tests.engines import EMPTY, ENGINE, KEYS_SECRET

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from tests.engines import EMPTY, Cluster, free_port, programs
 from tests.silence import PGBOUNCER, is_closed
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from handlers.http.open_streams import OF_PERSON_MAX
+from handlers.web.open_streams import OF_PERSON_MAX
 from tests.service.conftest import Served, account_ids, get, running, start
 
 SECONDS_MAX = 60.0

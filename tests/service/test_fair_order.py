@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from handlers.sync.fair_order import COST_LEAST, COST_MOST, FairOrder, Work
+from handlers.work.sync.fair_order import COST_LEAST, COST_MOST, FairOrder, Work
 
 pytestmark = pytest.mark.requirement("sync.turns")
 

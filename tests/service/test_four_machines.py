@@ -20,9 +20,9 @@ import psutil
 import psycopg
 import pytest
 
-from handlers.services import Services, open_services
 from handlers.settings import load
-from handlers.sync.statement_files import ENDED
+from handlers.work.services import Services, open_services
+from handlers.work.sync.statement_files import ENDED
 from storage import connections, jobs, users
 from storage.oauth.pending import AccessRequest
 from storage.users import User

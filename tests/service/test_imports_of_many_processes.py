@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from connectors.bank_csv.profile import Profile
-from handlers.clock import Clock
-from handlers.http.call import json_bytes
 from handlers.operations import imports
-from handlers.sync.concurrency import ImportLane
-from handlers.sync.engine import SyncEngine
-from handlers.sync.leases import Leases
-from handlers.sync.statement_files import ENDED, GIVEN_UP, FileImport, UploadedFiles
+from handlers.web.call import json_bytes
+from handlers.work.clock import Clock
+from handlers.work.sync.concurrency import ImportLane
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.leases import Leases
+from handlers.work.sync.statement_files import ENDED, GIVEN_UP, FileImport, UploadedFiles
 from storage import jobs, users
 from storage.database import Database, StoreUnavailable
 from storage.importing import file_imports
@@ -188,7 +188,7 @@ def test_an_end_during_which_the_store_was_away_is_told_as_soon_as_it_answers(
             raise StoreUnavailable
         end(*given, **named)
 
-    monkeypatch.setattr("handlers.sync.leases.END_EVERY", 0.01)
+    monkeypatch.setattr("handlers.work.sync.leases.END_EVERY", 0.01)
     monkeypatch.setattr(file_imports, "end", ends)
     report = processes.begin()
     processes.let_go.set()
@@ -212,10 +212,10 @@ def test_an_import_whose_process_ends_is_waited_for_and_one_that_takes_too_long_
     engine = SyncEngine(database, {}, processes.clock, cooldown=timedelta(0), after_import=print)
     engine.leases = processes.leases
     report = processes.begin()
-    monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 0.01)
+    monkeypatch.setattr("handlers.work.sync.engine.STOP_WITHIN", 0.01)
     assert not engine.close(processes.here.at_work)
     assert processes.told(report) == ("done", ENDED)
-    monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 60)
+    monkeypatch.setattr("handlers.work.sync.engine.STOP_WITHIN", 60)
     processes.let_go.set()
     assert engine.close(processes.here.at_work)
     assert processes.told(report) == ("done", None)

@@ -14,7 +14,7 @@ from analytics.records import AccountRecord, Batch, Record, StatementRecord, Tra
 from connectors.connector import Connection, LeftOut
 from handlers.commands.syncs import sync
 from handlers.integrity_sentences import sentence
-from handlers.sync.statement_files import FileImport
+from handlers.work.sync.statement_files import FileImport
 from storage import accounts, users
 from storage.database import Transaction
 from storage.importing.batches import read_batch

@@ -30,10 +30,10 @@ from handlers.commands.connections import list_connections as list_of_command
 from handlers.commands.control_socket import CommandError
 from handlers.commands.syncs import sync
 from handlers.operations.connections import list_connections
-from handlers.sync.engine import Started, SyncEngine
-from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
-from handlers.sync.plan import last_moment, leaves_room, next_moments
-from handlers.sync.scheduler import PLAN_EVERY, Scheduler
+from handlers.work.sync.engine import Started, SyncEngine
+from handlers.work.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
+from handlers.work.sync.plan import last_moment, leaves_room, next_moments
+from handlers.work.sync.scheduler import PLAN_EVERY, Scheduler
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Session

@@ -24,14 +24,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.reference.exchange_rates import bundled_rates
-from handlers.clock import Clock
 from handlers.commands import access, upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.metrics import _StoreFigures
-from handlers.services import open_services
-from handlers.sync.engine import LEFT_TO_OTHERS
-from handlers.sync.scheduler import PLAN_EVERY
-from handlers.sync.statement_files import ENDED
+from handlers.work.clock import Clock
+from handlers.work.services import open_services
+from handlers.work.sync.engine import LEFT_TO_OTHERS
+from handlers.work.sync.scheduler import PLAN_EVERY
+from handlers.work.sync.statement_files import ENDED
 from handlers.workers import FROZEN_AFTER, Watch, _end_with_parent, _serve
 from storage import connections, store_facts, users
 from storage.bank_access.sync_time_limits import LEASE
@@ -393,7 +393,7 @@ def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
     nothing: Any = None
     for name in ("logging.config.dictConfig", "signal.signal", "handlers.workers.begin_thread"):
         monkeypatch.setattr(name, lambda *_: None)
-    monkeypatch.setattr("handlers.services.open_services", refused)
+    monkeypatch.setattr("handlers.work.services.open_services", refused)
     with pytest.raises(SystemExit):
         _serve(ENGINE.settings(tmp_path), nothing, nothing, False, [0.0], 0)
     assert caplog.messages == ["[Errno 13] Permission denied: '/data/keys.json'"]

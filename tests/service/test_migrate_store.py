@@ -11,8 +11,8 @@ from connectors.reference.exchange_rates import FILE_NAME
 from handlers.commands import access, imports
 from handlers.commands.control_socket import CommandError
 from handlers.commands.larger_stores import migrate_store
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from storage.bank_access import connection_keys
 from storage.bank_access.connection_keys import ConnectionKeys

@@ -15,8 +15,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from handlers.metrics import Figures
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.work.services import Services, open_services
 from storage import jobs
 from storage.database import StoreUnavailable
 from storage.migrations.runner import migrations
@@ -77,7 +77,7 @@ def test_processor_memory_and_files_are_told_where_a_unit_shows_a_process_only_p
         pytest.skip("no /proc of its own can be had here")
     told = (
         "import sys; from pathlib import Path; from handlers.metrics import Figures;"
-        " from handlers.services import open_services; from handlers.settings import load;"
+        " from handlers.work.services import open_services; from handlers.settings import load;"
         " print(Figures(open_services(load({}, data_dir=Path(sys.argv[1])))).text().decode())"
     )
     counted = tmp_path / "counted"

@@ -11,8 +11,8 @@ import pytest
 from connectors.bank_csv.profile import PROFILES_MAX, ProfileError
 from handlers.commands import imports, profiles, upkeep
 from handlers.commands.control_socket import CommandError
-from handlers.services import open_services
 from handlers.work.own_profiles import PROFILES_FOLDER, OwnProfiles, SharedProfiles
+from handlers.work.services import open_services
 from storage import users
 from tests.cli.conftest import Done, bankdata
 from tests.conftest import NOW, empty_folder

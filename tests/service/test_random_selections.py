@@ -21,7 +21,7 @@ from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from analytics.searching.filters import Query
 from connectors.reference.exchange_rates import bundled_rates
 from handlers.server import application
-from handlers.services import Services, open_services
+from handlers.work.services import Services, open_services
 from storage import transactions
 from tests.analytics import reference
 from tests.analytics.ledgers import Row

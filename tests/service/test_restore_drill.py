@@ -17,8 +17,8 @@ import pytest
 from handlers.commands import rehearsals
 from handlers.commands.control_socket import CommandError
 from handlers.commands.imports import import_files
-from handlers.services import Services, open_services
 from handlers.settings import Settings, load
+from handlers.work.services import Services, open_services
 from storage import users
 from storage.bank_access import connection_secrets
 from storage.engines import restored_server

@@ -14,13 +14,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES, SCOPES
-from handlers.cache.user_data import Need
-from handlers.http.app import CONTRACT_FILE
-from handlers.http.request import Answer, Request
 from handlers.mcp.tools import TOOLS
 from handlers.operations import OPERATIONS, Read
 from handlers.server import application
-from handlers.services import Services, open_services
+from handlers.web.app import CONTRACT_FILE
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import Need
+from handlers.work.services import Services, open_services
 from storage import accounts, connections, users
 from storage.database import Database
 from storage.engines.postgresql_session import Statements

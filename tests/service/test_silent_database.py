@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from handlers.services import open_services
+from handlers.work.services import open_services
 from handlers.work.store_sharing import IS_WRITABLE
 from storage import store_facts, users
 from tests.conftest import empty_folder

@@ -7,8 +7,8 @@ from queue import Queue
 
 import pytest
 
-from handlers.sync import concurrency
-from handlers.sync.concurrency import SMALL_BYTES, Closed, ImportLane, SourceCalls
+from handlers.work.sync import concurrency
+from handlers.work.sync.concurrency import SMALL_BYTES, Closed, ImportLane, SourceCalls
 
 SECONDS = 60  # longer than any of this takes
 

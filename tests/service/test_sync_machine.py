@@ -25,9 +25,9 @@ from connectors.connector import (
     UserActionRequired,
     Waiting,
 )
-from handlers.clock import Clock
-from handlers.sync.engine import SyncEngine
-from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
+from handlers.work.clock import Clock
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job

@@ -13,7 +13,7 @@ import pytest
 
 from auth.scopes import SCOPES
 from handlers.server import application
-from handlers.services import Services, open_services
+from handlers.work.services import Services, open_services
 from storage import accounts, users
 from storage.engines.postgresql_session import Statements
 from tests.engines import ENGINE, opened

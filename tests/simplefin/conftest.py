@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers.server import application
-from handlers.services import open_services
+from handlers.work.services import open_services
 from storage.oauth.grants import EVERYTHING, Terms
 from tests.engines import ENGINE
 from tests.explanations.conftest import NOON, Holder, Service, demo_at_noon

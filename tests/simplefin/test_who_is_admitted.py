@@ -9,8 +9,8 @@ import pytest
 
 from auth.people.password_hashing import Busy
 from auth.scopes import SCOPES
-from handlers.http.steps import rate_limit
 from handlers.simplefin import endpoint
+from handlers.web.steps import rate_limit
 from storage import users
 from storage.database import StoreFull, StoreUnavailable
 from tests.explanations.conftest import Holder, Service, body_of

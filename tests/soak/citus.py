@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 import httpx
 import psycopg
 
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from storage.database import StoreUnavailable
 from tests.citus import CITUS_URL

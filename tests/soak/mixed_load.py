@@ -32,8 +32,8 @@ from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import SCOPES
 from handlers.names import python_name
 from handlers.server import application
-from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.work.services import Services, open_services
 from storage import accounts, rules
 from storage.database import Transaction
 from storage.importing import derivation

@@ -15,8 +15,8 @@ from analytics.records import StatementRecord
 from handlers.commands import upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.metrics import Figures
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import backup
 from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner

@@ -22,7 +22,7 @@ from storage.engines.asked_states import AskedStates
 log = logging.getLogger("bankdata.test")
 ROOT = Path(__file__).parents[2]
 WHERE_STRANGERS_END = {
-    "handlers/http/outermost.py": 1,  # requests
+    "handlers/web/outermost.py": 1,  # requests
     "connectors/parser_process/answering.py": 1,  # files, in a process of their own
     "connectors/sources/fints/dialog.py": 1,  # python-fints
     "auth/people/passkeys.py": 1,  # webauthn

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers.sync import sorting
-from handlers.sync.concurrency import ImportLane
-from handlers.sync.sorting import LOOK_EVERY, Sorting
+from handlers.work.sync import sorting
+from handlers.work.sync.concurrency import ImportLane
+from handlers.work.sync.sorting import LOOK_EVERY, Sorting
 from storage import compaction
 from storage.engines.duckdb_file import DuckDBFile
 from tests.conftest import NOW, empty_store

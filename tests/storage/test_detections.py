@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from analytics.frames import SUBSCRIPTIONS
-from handlers.sync import detection
+from handlers.work.sync import detection
 from storage import accounts, detections
 from storage.database import state_in
 from tests.storage.conftest import Bank, bookings

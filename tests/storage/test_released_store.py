@@ -28,8 +28,8 @@ from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, StatementRecord
 from handlers.commands.table import perform
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage.migrations import runner
 from tests.archives import unpack
 from tests.engines import OpenStore

@@ -9,10 +9,10 @@ import pytest
 from analytics.classification.rules import ChosenCategory
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, kept_layouts, rules, users
+from storage.annotations import annotations
+from storage.annotations.annotations import Annotation
 from storage.database import Database
 from storage.kept_layouts import KeptLayout
-from storage.words import annotations
-from storage.words.annotations import Annotation
 from tests.conftest import NOW
 from tests.storage.conftest import NewBank, bookings, dump
 

@@ -6,7 +6,7 @@ import pytest
 
 from connectors.connector import MalformedFile
 from connectors.statements import read_records
-from storage.words import own_categories
+from storage.annotations import own_categories
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 from tests.words.test_own_categories import made, stored

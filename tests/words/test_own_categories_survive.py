@@ -5,8 +5,8 @@ import json
 import pytest
 
 from analytics.records import AccountRecord
+from storage.annotations.portable import InvalidWords
 from storage.undo_and_merge import merges
-from storage.words.portable import InvalidWords
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 from tests.words.test_own_categories import IBAN, made, stored

@@ -2,9 +2,9 @@
 
 import pytest
 
+from storage.annotations import own_categories
+from storage.annotations.annotations import OwnCategory
 from storage.database import Transaction
-from storage.words import own_categories
-from storage.words.annotations import OwnCategory
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, OTHER, booked, by_name, rows_of, writer
 from tests.words.test_own_categories import NOT_OWN, made, narrowed, stored

@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 from analytics.records import AccountRecord
 from analytics.searching.totals import expenses_by_place
 from storage import users
+from storage.annotations import targets
+from storage.annotations.portable import InvalidWords
 from storage.oauth.grants import Terms
-from storage.words import targets
-from storage.words.portable import InvalidWords
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, OTHER, booked, by_name, writer
 from tests.words.test_own_categories import made, narrowed

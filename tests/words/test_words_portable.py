@@ -7,8 +7,8 @@ import pytest
 
 from analytics.classification.rules import ChosenCategory
 from storage import rules
-from storage.words import portable
-from storage.words.portable import InvalidWords
+from storage.annotations import portable
+from storage.annotations.portable import InvalidWords
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from auth.people.shares import Unoffered
 from handlers.commands.control_socket import CommandError, Report
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import accounts
 from storage.oauth import grants
 from storage.oauth.grants import EVERYTHING, Terms

@@ -8,10 +8,10 @@ from analytics.recurring.added import AddedPayment
 from analytics.recurring.directions import INCOMING, OUTGOING
 from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
-from handlers.http.errors import NotFound
 from handlers.operations.recurring import add, decide
-from handlers.services import Services
-from handlers.sync.detection import recurring_of
+from handlers.web.errors import NotFound
+from handlers.work.services import Services
+from handlers.work.sync.detection import recurring_of
 from storage import accounts
 from storage.database import Transaction
 from storage.recurring import added

@@ -5,13 +5,13 @@ from typing import Any
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named
 from handlers.operations.words.annotations import annotation_after
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import transactions
+from storage.annotations import annotations
+from storage.annotations.portable import place_members
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
-from storage.words import annotations
-from storage.words.portable import place_members
 
 UNKNOWN = "The user has no transaction with this id."
 

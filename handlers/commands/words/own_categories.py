@@ -6,13 +6,13 @@ from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_tag
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
-from handlers.services import Services
+from handlers.work.services import Services
+from storage.annotations import annotations, own_categories
+from storage.annotations.annotations import OwnCategory, fold_tag
+from storage.annotations.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 from storage.database import Session, Transaction
 from storage.importing import derivation
 from storage.users import User
-from storage.words import annotations, own_categories
-from storage.words.annotations import OwnCategory, fold_tag
-from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
 UNKNOWN = "There is no category with that name. `bankdata categories list` shows all of them."
 

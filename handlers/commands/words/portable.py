@@ -4,11 +4,11 @@ from pathlib import Path
 
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
-from handlers.services import Services
+from handlers.work.services import Services
+from storage.annotations import anchors, portable
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
-from storage.words import anchors, portable
 
 
 def export_words(services: Services, report: Report, *, user: User) -> None:

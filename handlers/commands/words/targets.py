@@ -10,10 +10,10 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named
 from handlers.json_shapes import money_text
 from handlers.operations.categories.targets import code_of, comparisons, put
-from handlers.services import Services
+from handlers.work.services import Services
+from storage.annotations import annotations
 from storage.database import Transaction
 from storage.users import User
-from storage.words import annotations
 
 
 def list_targets(services: Services, report: Report, *, user: User, month: str | None) -> None:

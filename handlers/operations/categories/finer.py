@@ -6,15 +6,15 @@ from functools import cache
 from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OWN_TRANSFER
 from auth.principal import Principal
-from handlers.http import call
-from handlers.http.errors import BadRequest
-from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.own import shape as own_shape
 from handlers.operations.selection import listed_values
 from handlers.operations.words.row_words import ASKED, DETAILED
-from handlers.services import Services
+from handlers.web import call
+from handlers.web.errors import BadRequest
+from handlers.web.request import Answer, Request
+from handlers.work.services import Services
 
 INCLUDED = (DETAILED, ASKED)
 """The values of `include`, for members that a transaction shows only on request."""

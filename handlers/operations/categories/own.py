@@ -5,18 +5,18 @@ from typing import Any
 
 from analytics.classification.rules import TAG_LENGTH_MAX, is_tag
 from auth.principal import Principal
-from handlers.http.errors import BadRequest, Conflicting, NotFound
-from handlers.http.request import Request
 from handlers.json_shapes import members
 from handlers.names import Json
 from handlers.operations.categories.places import place_named
 from handlers.operations.selection import owner_of
-from handlers.services import Services
+from handlers.web.errors import BadRequest, Conflicting, NotFound
+from handlers.web.request import Request
+from handlers.work.services import Services
+from storage.annotations import annotations, own_categories
+from storage.annotations.annotations import OwnCategory
+from storage.annotations.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 from storage.database import Session, Transaction
 from storage.importing import derivation
-from storage.words import annotations, own_categories
-from storage.words.annotations import OwnCategory
-from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
 NO_OWN_CATEGORY = "Category not found. GET /categories lists your own"
 NO_NAME = f"name: 1 to {TAG_LENGTH_MAX} printable characters"

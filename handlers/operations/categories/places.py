@@ -5,8 +5,8 @@ from typing import Any
 
 from analytics.classification.facts import LEAVES, category_of
 from analytics.classification.rules import ChosenCategory
-from handlers.http.errors import BadRequest
-from storage.words.annotations import OwnCategory
+from handlers.web.errors import BadRequest
+from storage.annotations.annotations import OwnCategory
 
 Place = tuple[str | None, str | None, str | None]
 """Category, finer category, own category."""

@@ -17,20 +17,20 @@ from analytics.searching.comparison import Span
 from analytics.searching.totals import expenses_by_place
 from auth.principal import Principal
 from handlers import json_shapes
-from handlers.cache.user_data import Need, UserData
-from handlers.http.errors import BadRequest
-from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
 from handlers.operations.reports import currency_of, unconverted_header
 from handlers.operations.selection import owner_of, selected_or_all
-from handlers.services import Services
+from handlers.web.errors import BadRequest
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import Need, UserData
+from handlers.work.services import Services
+from storage.annotations import targets
+from storage.annotations.annotations import OwnCategory
+from storage.annotations.targets import AMOUNT_MAX, TARGETS_MAX, Target, TooManyTargets
 from storage.database import Transaction
 from storage.transactions import Selection
-from storage.words import targets
-from storage.words.annotations import OwnCategory
-from storage.words.targets import AMOUNT_MAX, TARGETS_MAX, Target, TooManyTargets
 
 TOO_MANY = f"from: at most {TARGETS_MAX} targets, those of earlier months counted"
 COMMON = (*CATEGORIES, *LEAVES)  # places that everybody has

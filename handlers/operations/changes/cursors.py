@@ -8,7 +8,7 @@ from hashlib import sha256
 import orjson
 from msgspec import Struct
 
-from handlers.http.errors import BadRequest, Gone
+from handlers.web.errors import BadRequest, Gone
 from storage.changes.feed import REMEMBERED_FOR, Position
 from storage.changes.incarnation import Incarnation
 

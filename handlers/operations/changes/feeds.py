@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from auth.principal import Principal
 from handlers import json_shapes
-from handlers.http.errors import Gone
-from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations.changes.cursors import EXPIRED, Cursors, FeedCursor
 from handlers.operations.selection import listed_ids, selected_or_all
-from handlers.services import Services
+from handlers.web.errors import Gone
+from handlers.web.request import Answer, Request
+from handlers.work.services import Services
 from storage import accounts
 from storage.changes import feed
 from storage.changes.feed import AccountFilter, Position

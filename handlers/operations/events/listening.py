@@ -9,11 +9,11 @@ from starlette.concurrency import run_in_threadpool
 
 from auth.errors import InvalidToken
 from auth.principal import Principal
-from handlers.http.errors import BadRequest
-from handlers.http.request import EVENT_STREAM, Answer, Request
 from handlers.names import Json
 from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives, shape
-from handlers.services import Services
+from handlers.web.errors import BadRequest
+from handlers.web.request import EVENT_STREAM, Answer, Request
+from handlers.work.services import Services
 from storage.database import StoreUnavailable
 from storage.events import outbox
 

@@ -24,8 +24,8 @@ from handlers.names import Json
 from handlers.operations.events import webhook_secrets
 from handlers.operations.events.event_shapes import EventIds, data_of, id_of_event, receives, shape
 from handlers.operations.events.sending_bounds import SendingBounds
-from handlers.services import Services
 from handlers.setting_values import PAUSES_MAX
+from handlers.work.services import Services
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.boundary import contain
 from storage.database import Session, StoreUnavailable, Transaction

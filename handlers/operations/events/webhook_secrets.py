@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from secrets import token_bytes
 
-from handlers.services import Services
+from handlers.work.services import Services
 from storage.bank_access import connection_secrets
 from storage.database import Session
 from storage.webhooks.hooks import Webhook

@@ -5,13 +5,13 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from connectors.webhooks.urls import is_usable
-from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
-from handlers.http.request import Answer, Request
 from handlers.json_shapes import instant, members
 from handlers.names import Json
 from handlers.operations.events import webhook_secrets
 from handlers.operations.events.event_shapes import NEEDS, EventIds, id_of_event
-from handlers.services import Services
+from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
+from handlers.web.request import Answer, Request
+from handlers.work.services import Services
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.database import Session, Transaction
 from storage.keys.places import KeysUnusable

@@ -15,15 +15,15 @@ from analytics.periods import last_day
 from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
-from handlers.cache.user_data import UserData
-from handlers.http.request import Answer, Request
 from handlers.json_shapes import money
 from handlers.names import Json
 from handlers.operations.selection import selected_or_all
-from handlers.services import Services
-from handlers.sync.detection import goes_on, recurring_of
-from handlers.sync.forecasts.basis import Basis, basis_of
-from handlers.sync.forecasts.series import Series
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
+from handlers.work.sync.detection import goes_on, recurring_of
+from handlers.work.sync.forecasts.basis import Basis, basis_of
+from handlers.work.sync.forecasts.series import Series
 from storage import accounts
 
 

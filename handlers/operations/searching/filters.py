@@ -10,11 +10,11 @@ from msgspec import Struct
 from analytics.classification.facts import CATEGORIES, TYPES
 from analytics.searching.filters import Direction, Flag, Query, query_words
 from auth.principal import Principal
-from handlers.cache.user_data import UserData
-from handlers.http.errors import BadRequest
 from handlers.operations.categories.finer import leaf_filter
 from handlers.operations.selection import check_window, listed_values
 from handlers.operations.words.row_words import check_words
+from handlers.web.errors import BadRequest
+from handlers.work.cache.user_data import UserData
 from storage.accounts import SelectedAccounts
 from storage.transactions import Selection
 

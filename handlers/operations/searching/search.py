@@ -29,9 +29,6 @@ from analytics.searching.totals import (
 )
 from auth.principal import Principal
 from handlers import json_shapes
-from handlers.cache.user_data import UserData
-from handlers.http.errors import BadRequest, Forbidden
-from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.reports import money_of, unconverted_header
@@ -39,7 +36,10 @@ from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import listed_values, selected_or_all
 from handlers.operations.transactions import links
 from handlers.operations.words.row_words import ASKED, DETAILED, OF_WORDS, asks_for_words, words_of
-from handlers.services import Services
+from handlers.web.errors import BadRequest, Forbidden
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
+from handlers.work.services import Services
 from storage.accounts import SelectedAccounts
 from storage.transactions import Selection
 

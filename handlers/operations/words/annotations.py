@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCategory, is_tag
 from auth.principal import Principal
-from handlers.http.errors import BadRequest
-from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import NOWHERE, PLACES, place_after
@@ -17,12 +15,14 @@ from handlers.operations.selection import readable_booking
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
 from handlers.operations.words.row_words import word_members
-from handlers.services import Services
+from handlers.web.errors import BadRequest
+from handlers.web.request import Request
+from handlers.work.services import Services
 from storage import transactions
+from storage.annotations import annotations
+from storage.annotations.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, Annotation, OwnCategory
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
-from storage.words import annotations
-from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, Annotation, OwnCategory
 
 NOT_BY_A_BANK = "category: this entry was written by the service and is in no category of yours"
 

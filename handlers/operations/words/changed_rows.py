@@ -4,9 +4,9 @@ import polars as pl
 
 from auth.scopes import READ_TRANSACTIONS
 from handlers import json_shapes
-from handlers.http.errors import Forbidden
-from handlers.http.request import Request
 from handlers.names import Json
+from handlers.web.errors import Forbidden
+from handlers.web.request import Request
 from storage import transactions
 from storage.database import Session
 

@@ -9,9 +9,6 @@ import polars as pl
 
 from analytics.frames import frame_of
 from analytics.searching.filters import matching_rows
-from handlers.cache.user_data import Need
-from handlers.http.errors import BadRequest, Conflicting
-from handlers.http.request import Request
 from handlers.names import Json, python_name
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
@@ -19,10 +16,13 @@ from handlers.operations.reports import money_of
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_or_all
 from handlers.operations.words import changed_rows
-from handlers.services import Services
+from handlers.web.errors import BadRequest, Conflicting
+from handlers.web.request import Request
+from handlers.work.cache.user_data import Need
+from handlers.work.services import Services
+from storage.annotations import correction_batches
 from storage.database import Transaction
 from storage.importing import derivation
-from storage.words import correction_batches
 
 BOOKINGS_MAX = 10_000
 

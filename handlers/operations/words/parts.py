@@ -8,12 +8,11 @@ from typing import Any
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCategory, is_tag
 from analytics.minor_digits import in_digits, minor_digits
 from handlers import json_shapes
-from handlers.http.errors import BadRequest
 from handlers.names import Json
 from handlers.operations.categories.places import Place
-from storage.database import Row
-from storage.words import annotations
-from storage.words.annotations import (
+from handlers.web.errors import BadRequest
+from storage.annotations import annotations
+from storage.annotations.annotations import (
     NOTE_LENGTH_MAX,
     SPLITS_MAX,
     SPLITS_MIN,
@@ -22,6 +21,7 @@ from storage.words.annotations import (
     Split,
     Tag,
 )
+from storage.database import Row
 
 NOT_BY_A_BANK = "splits: this entry was written by the service and has no parts"
 

@@ -2,15 +2,15 @@
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import VALUE_LENGTH_MAX
-from handlers.http.errors import NotFound
-from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.selection import owner_of, readable_booking
-from handlers.services import Services
+from handlers.web.errors import NotFound
+from handlers.web.request import Request
+from handlers.work.services import Services
 from storage import transactions
+from storage.annotations import own_categories
 from storage.database import Row
 from storage.importing.derivation import CHOSEN
-from storage.words import own_categories
 
 BY_THE_USER = (CHOSEN, "user-rule:", "correction:")  # beginnings of rule names that stand for a person's own words
 NAMELESS = "Nothing in this transaction names a counterpart that a rule could be about"

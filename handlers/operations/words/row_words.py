@@ -8,13 +8,13 @@ import orjson
 
 from auth.principal import Principal
 from auth.scopes import READ_ANNOTATIONS
-from handlers.cache.entries import Shown
-from handlers.cache.user_data import UserData
-from handlers.http.errors import Forbidden
 from handlers.names import Json
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
-from storage.words.annotations import Annotation, OwnCategory
+from handlers.web.errors import Forbidden
+from handlers.work.cache.entries import Shown
+from handlers.work.cache.user_data import UserData
+from storage.annotations.annotations import Annotation, OwnCategory
 
 ASKED = "annotation"
 DETAILED = "detailedCategory"

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from handlers.cli.terminal import Terminal, stop
-from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError
+from handlers.work.clock import Clock
 from tests.benchmarks.bench import measurement
 from tests.benchmarks.bench import peers as others
 from tests.benchmarks.bench.data import Size

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 if TYPE_CHECKING:
-    from handlers.http.request import Answer, Operation, Request
+    from handlers.web.request import Answer, Operation, Request
 
 CONTRACT_FILE = Path(__file__).resolve().parents[3] / "openapi.json"
 
@@ -48,10 +48,10 @@ def _bare(body: bytes) -> Callable[[StarletteRequest], Any]:
 def _serve_stack(answers: dict[str, bytes], port: int, folder: Path) -> None:
     """Everything that a request passes on its way to an operation, and back."""
     from handlers import server
-    from handlers.http.sockets.listening_socket import listening_socket  # bare Starlette goes without all that
     from handlers.operations import operations
-    from handlers.services import open_services
     from handlers.settings import load
+    from handlers.web.sockets.listening_socket import listening_socket  # bare Starlette goes without all that
+    from handlers.work.services import open_services
 
     settings = load({"BANKDATA_RATE_LIMIT": "off", "BANKDATA_LOG_LEVEL": "error"}, data_dir=folder)
     services = open_services(settings)
@@ -62,7 +62,7 @@ def _serve_stack(answers: dict[str, bytes], port: int, folder: Path) -> None:
 
 
 def _constant(body: bytes) -> "Operation":
-    from handlers.http.request import Answer
+    from handlers.web.request import Answer
 
     async def answer(_request: "Request", **_arguments: object) -> "Answer":
         return Answer(body=body)

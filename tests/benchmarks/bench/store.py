@@ -12,9 +12,9 @@ import polars as pl
 
 from auth.scopes import SCOPES
 from handlers.commands.control_socket import Report
-from handlers.services import Services, open_services
 from handlers.settings import load
-from handlers.sync.detection import detect_after_import
+from handlers.work.services import Services, open_services
+from handlers.work.sync.detection import detect_after_import
 from storage import compaction, store_facts
 from storage.changes import first_answers
 from storage.database import state_in

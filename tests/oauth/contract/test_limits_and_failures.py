@@ -15,9 +15,9 @@ from auth.apps import clients
 from auth.people.password_hashing import Busy, Passwords
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
-from handlers.http.steps.rate_limit import DEFAULT_RATE, Rate
 from handlers.oauth import endpoints, site
 from handlers.settings import load
+from handlers.web.steps.rate_limit import DEFAULT_RATE, Rate
 from storage.database import Conflict
 from storage.keys.places import KeysUnusable
 from tests.oauth.conftest import file_of, policy

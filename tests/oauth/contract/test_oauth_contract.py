@@ -17,8 +17,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from handlers.http.steps.bodies import BODY_BYTES_MAX
 from handlers.oauth.endpoints import description
+from handlers.web.steps.bodies import BODY_BYTES_MAX
 from tests.conftest import examples
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it

@@ -17,7 +17,7 @@ from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
 from handlers.commands.control_socket import CommandError
 from handlers.commands.users import turn_off_second_factor
-from handlers.services import Services
+from handlers.work.services import Services
 from storage import users
 from storage.oauth import second_factors
 from tests.oauth.conftest import FAST, PASSWORD, application, fields, policy

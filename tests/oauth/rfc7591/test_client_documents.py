@@ -29,8 +29,8 @@ from connectors.reference import checked_download
 from connectors.reference.checked_download import download_checked, is_allowed
 from handlers.oauth.cookies import WAITING_LENGTH_MAX
 from handlers.server import application
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from tests.oauth.conftest import ALL, REDIRECT, challenge_of, fields
 

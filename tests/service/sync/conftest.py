@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from analytics.records import TransactionRecord
-from handlers.sync.engine import SyncEngine
-from handlers.sync.scheduler import Scheduler
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.scheduler import Scheduler
 from storage import connections, jobs, users
 from storage.jobs import Job
 from storage.users import User

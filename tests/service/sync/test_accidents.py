@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from analytics.records import Batch
 from connectors.connector import Json
-from handlers.sync.engine import SyncEngine
-from handlers.sync.outcomes import INTERNAL
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.outcomes import INTERNAL
 from storage import connections, jobs
 from storage.database import StoreFull, StoreUnavailable, StoreUnreadable, store_full
 from storage.jobs import Job
@@ -84,7 +84,7 @@ def test_a_disk_too_full_even_for_that_is_told_to_a_command_at_once_and_the_job_
     ("cut_off", "in_its_place", "status"),
     [
         ("storage.importing.runs.store_batch", away, "importing"),
-        ("handlers.sync.job_step.connections", SimpleNamespace(find=away), "pending"),  # just after the lease
+        ("handlers.work.sync.job_step.connections", SimpleNamespace(find=away), "pending"),  # just after the lease
         ("storage.jobs.lease", away, "pending"),  # by a database that is read and takes no writes
     ],
 )
@@ -98,7 +98,7 @@ def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
         taken.result(60)
         return state(database, job)
 
-    monkeypatch.setattr("handlers.sync.leases.END_EVERY", 0.01)
+    monkeypatch.setattr("handlers.work.sync.leases.END_EVERY", 0.01)
     with monkeypatch.context() as patch:
         patch.setattr(cut_off, in_its_place)
         patch.setattr("storage.jobs.give_back", away)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from handlers.sync.engine import Started, SyncEngine
-from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
+from handlers.work.sync.engine import Started, SyncEngine
+from handlers.work.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
 from storage import connections, jobs
 from storage.database import Database
 from storage.jobs import Job
@@ -33,7 +33,7 @@ def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
 
     # The engine's own: a server in a thread of this process sleeps too
     ours = SimpleNamespace(sleep=sleep, wait=asyncio.wait, wrap_future=asyncio.wrap_future)
-    monkeypatch.setattr("handlers.sync.engine.asyncio", ours)
+    monkeypatch.setattr("handlers.work.sync.engine.asyncio", ours)
     bank.answer["One"] = "pauses"
     waiting = read()
     assert (waiting.status, sync_engine.seconds_until_due(waiting)) == ("syncing", 60)

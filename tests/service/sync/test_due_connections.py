@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from handlers.sync.engine import SyncEngine
-from handlers.sync.scheduler import AGAIN, NEVER, PLAN_EVERY, Scheduler
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.scheduler import AGAIN, NEVER, PLAN_EVERY, Scheduler
 from storage import connections, jobs
 from storage.database import Database
 from storage.events import consent_notices

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from handlers.sync.engine import SyncEngine
-from handlers.sync.outcomes import TIMED_OUT, Outcomes
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.outcomes import TIMED_OUT, Outcomes
 from storage import connections, jobs, users
 from storage.bank_access import sync_time_limits
 from storage.database import Database, StoreUnavailable, Transaction
@@ -161,7 +161,7 @@ def test_leases_are_renewed_until_the_engine_stops_and_one_that_cannot_be_is_tol
             scene.engine.stop()
         raise failure
 
-    monkeypatch.setattr("handlers.sync.leases.RENEW_EVERY", 0)
+    monkeypatch.setattr("handlers.work.sync.leases.RENEW_EVERY", 0)
     monkeypatch.setattr("storage.jobs.renew", renew)
     scene.bank.before_poll = hang = Hang()
     step = scene.engine.advance(scene.job)

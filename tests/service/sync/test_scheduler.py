@@ -6,8 +6,8 @@ from datetime import date, datetime, time, timedelta
 import pytest
 
 from connectors.connector import Connection
-from handlers.sync.engine import SyncEngine
-from handlers.sync.scheduler import AGAIN, NEWS_EVERY, READERS_FIRST, Scheduler
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.scheduler import AGAIN, NEWS_EVERY, READERS_FIRST, Scheduler
 from storage import connections, jobs, users
 from storage.database import Database, StoreUnavailable
 from storage.jobs import Job
@@ -30,7 +30,7 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
             raise broken.pop()
         return UNFINISHED(session)
 
-    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
+    monkeypatch.setattr("handlers.work.sync.scheduler.ROUND_PAUSE", 0.01)
     monkeypatch.setattr("storage.jobs.find_unfinished", unfinished)
     scene.clock.moment += READERS_FIRST
     worker = threading.Thread(target=scene.scheduler.work)
@@ -146,7 +146,7 @@ def test_while_the_database_is_away_that_is_said_once(
             scene.engine.stop()
         raise StoreUnavailable
 
-    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.001)
+    monkeypatch.setattr("handlers.work.sync.scheduler.ROUND_PAUSE", 0.001)
     monkeypatch.setattr(scene.engine, "advance", is_away)
     scene.clock.moment += READERS_FIRST
     scene.scheduler.work()

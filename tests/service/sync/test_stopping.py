@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from handlers.sync.engine import SyncEngine
-from handlers.sync.scheduler import READERS_FIRST, Scheduler
+from handlers.work.sync.engine import SyncEngine
+from handlers.work.sync.scheduler import READERS_FIRST, Scheduler
 from storage import jobs
 from storage.jobs import Job
 from storage.users import User
@@ -44,7 +44,7 @@ def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     bank.before_poll = hang = Hang()
-    monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 0.01)
+    monkeypatch.setattr("handlers.work.sync.engine.STOP_WITHIN", 0.01)
 
     async def read_and_stop() -> Job | None:
         reader = asyncio.create_task(sync_engine.wait_for(user.id, job.id))
@@ -75,7 +75,7 @@ def test_what_breaks_because_the_store_was_closed_is_no_failure(
         sync_engine.stop()  # the server stops its requests first and all the rest afterwards
         raise ZeroDivisionError
 
-    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
+    monkeypatch.setattr("handlers.work.sync.scheduler.ROUND_PAUSE", 0.01)
     monkeypatch.setattr(asked_for, closed_meanwhile)
     clock.moment += READERS_FIRST
     scheduler.work()

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from handlers.server import application
-from handlers.services import open_services
 from handlers.settings import load
+from handlers.work.services import open_services
 from storage import users
 from storage.oauth.grants import EVERYTHING
 from tests.explanations.conftest import Service, body_of

@@ -1,0 +1,116 @@
+"""Reads the data that operations need of a user: from memory where they are up to date, else from the store."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from analytics.frames import BOOKINGS, COUNTED
+from handlers.work.cache.cache import Cache
+from handlers.work.cache.entries import Entries, Render
+from handlers.work.cache.user_data import OF_BOOKINGS, Need, UserData
+from storage import accounts, connections, rules, transactions, users
+from storage.annotations import annotations
+from storage.changes import first_answers
+from storage.database import Session, Store
+from storage.transactions import DETAILS, KEPT
+
+Take = Callable[[int | None], UserData | None]
+"""Gives the data in memory for a state of the user's data, which is None if there is no such user."""
+
+
+def _nothing(_state: int | None) -> None:
+    return None
+
+
+class Reader:
+    """Reads users' data from memory or the store; with `bytes_max` 0, nothing is kept for the next request. `render`
+    makes the JSON of a booking in a list."""
+
+    def __init__(self, store: Store, *, bytes_max: int, render: Render) -> None:
+        self._store = store
+        self.render = render
+        self._is_on = bytes_max > 0
+        self.cache = Cache(bytes_max=bytes_max, state=store.state)
+
+    async def is_present(self, user_id: str, data: UserData) -> bool:
+        """Whether these data are certainly of the present state, as far as the event loop can tell without a thread;
+        False if it cannot tell. If True, they count as used (`Cache.touch`)."""
+        if await self._store.state_without_thread(user_id) != data.state:
+            return False
+        self.cache.touch(user_id)
+        return True
+
+    @contextmanager
+    def open(self, user_id: str, needs: Need, *, only: str | None = None) -> Iterator[UserData]:
+        """A context with the user's data, all of one state, with these needs loaded; they stay in memory afterwards. If
+        `only` is given and the user's bookings are not in memory, just the one with this id is read, and nothing is
+        kept: somebody who wants more of them asks again (`UserData.reads_alone`)."""
+
+        def read() -> UserData:
+            with self._store.reading(user_id) as (session, learn):
+                data = self.read(session, user_id, needs, take=partial(self.cache.take, user_id), only=only)
+                if data.state is not None:
+                    learn(data.state)
+            return data
+
+        data = self.cache.fetch(user_id, is_enough=lambda data: data.has(needs), read=read) if self._is_on else read()
+        yield data
+        self.cache.weigh(user_id, data)
+
+    def read(
+        self, session: Session, user_id: str, needs: Need, *, take: Take = _nothing, only: str | None = None
+    ) -> UserData:
+        """The user's data as this session sees them, with these needs loaded. `take` gives the data in memory for the
+        state that it is told: they are completed if they are of that state; else new ones are returned, with their
+        bookings if these have not changed since. With `only`, data without bookings get just the one with this id, and
+        are not whole. The data of a user who does not exist are empty."""
+        known = users.state_and_currency(session, user_id, with_parts=bool(needs & OF_BOOKINGS))
+        state, home_currency, has_parts = known or (None, "", False)
+        data = take(state)
+        is_alone = only is not None and (data is None or data.reads_alone())
+        if data is None or data.state != state or is_alone:
+            former, data = data, None
+            data = self._begun(session, user_id, state, home_currency, with_newest=not is_alone)
+            if former is not None and not is_alone:
+                data.keep_bookings_of(former)
+            data.is_whole = known is not None and not is_alone
+            del former
+        if has_parts and data.parts.is_empty() and not is_alone:
+            data.parts = annotations.parts_of_user(session, user_id)
+        self._load(session, user_id, needs & ~data.loaded, data, only if is_alone else None)
+        return data
+
+    def _begun(
+        self, session: Session, user_id: str, state: int | None, home_currency: str, *, with_newest: bool
+    ) -> UserData:
+        """New data of this state, from the user's first answers if these are true; `with_newest` bookings or not."""
+        first = first_answers.find(session, user_id, state, with_bookings=with_newest) if state is not None else None
+        every = first.accounts if first is not None else accounts.every(session, user_id)
+        data = UserData(state=state, home_currency=home_currency, accounts=every)
+        if first is not None:
+            data.begin_with(first, self.render)
+        return data
+
+    def _load(self, session: Session, user_id: str, missing: Need, data: UserData, only: str | None) -> None:
+        """Load these parts into the data; of bookings, with `only`, just the one with this id."""
+        if Need.STATUSES in missing:
+            data.statuses = connections.statuses(session, user_id)
+        if Need.RULES in missing:
+            data.own_rules = rules.of_user(session, user_id)
+        if Need.WORDS in missing:
+            data.words = annotations.of_user(session, user_id)
+        if Need.LIST in missing:
+            columns = KEPT | DETAILS if Need.DETAILS in missing else KEPT
+            rows = transactions.everything(session, user_id, columns, hidden=data.hidden, only=only)
+            rows = rows.sort("booking_date", "id", descending=True)
+            data.entries = Entries(rows, data.by_id, self.render, data.parts)
+            data.figures = data.entries.bookings
+            missing |= Need.FIGURES
+        elif Need.FIGURES in missing:
+            columns = COUNTED if data.parts.is_empty() else BOOKINGS
+            data.figures = transactions.everything(session, user_id, columns, hidden=data.hidden)
+        if Need.DETAILS in missing and not data.entries.has_details:
+            data.entries.add_details(transactions.everything(session, user_id, DETAILS, hidden=data.hidden))
+        if Need.PENDING in missing:
+            data.waiting = transactions.waiting(session, user_id, hidden=data.hidden)
+        data.now_has(missing)

@@ -1,0 +1,206 @@
+"""Hands over what people share: the scheduler compares the states of givers and receivers with those seen last, and
+where they differ, what the giver's own banks and files have told with what the receiver was handed."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
+from msgspec import Struct
+
+from analytics.records import AccountRecord
+from auth.people.shares import Shares
+from auth.tokens.access_check import coverage_of
+from connectors.sources import household
+from connectors.sources.household import ToldOnce
+from handlers.work.clock import Clock
+from storage import accounts, users
+from storage.accounts import StoredAccount
+from storage.boundary import contain
+from storage.changes.incarnation import Life
+from storage.connections import StoredConnection
+from storage.database import Store, StoreUnavailable, Transaction, UserBusy
+from storage.importing import contributions
+from storage.importing.batches import read_batch
+from storage.importing.contributions import Contribution
+from storage.oauth import shares
+from storage.oauth.shares import Share
+from storage.undo_and_merge import handed_over
+from storage.undo_and_merge.handed_over import SharedPiece
+from storage.users import User
+
+log = logging.getLogger("bankdata.shares")
+
+
+class Offered(Struct, frozen=True):
+    """What the giver's own banks and files have told about one shared account, in its order: each by its id, with
+    whether a file told it."""
+
+    account: StoredAccount
+    described: AccountRecord
+    pieces: Mapping[str, tuple[Contribution, bool]]
+
+
+class _Outdated(Exception):
+    """The terms of the share, or what was handed over, are others than when the comparison began: nothing is
+    committed."""
+
+
+class Households(Struct, frozen=True, kw_only=True):
+    """Keeps what receivers of shares have equal to what givers share; `forget_access` is called when apps may see less,
+    `after_import` with the receiver's id when something was handed over."""
+
+    store: Store
+    clock: Clock
+    life: Life
+    sharing: Shares
+    forget_access: Callable[[], None]
+    after_import: Callable[[str], None]
+
+    def round(self) -> None:
+        """Settle every accepted share whose giver or receiver has changed, or that has ended; a failure of one leaves
+        the others alone. Without shares this is one query."""
+        everybody = self.store.for_everybody()
+        found = shares.accepted(everybody)
+        if not found:
+            return
+        states = users.states(everybody, {id_ for each in found for id_ in (each.giver_id, each.receiver_id) if id_})
+        for share in found:
+            with (
+                contain(log, "share %s is settled later", share.id, passes=(StoreUnavailable,)),
+                suppress(UserBusy),  # an import of the receiver: the next round
+            ):
+                self._settle(share, states)
+
+    def _settle(self, share: Share, states: Mapping[str, int]) -> None:
+        """Hand over what is new and take back what is gone. Accounts that are new to the receiver are closed to apps
+        first, and handed over once every process knows that."""
+        everybody, now = self.store.for_everybody(), self.clock.now_in_utc()
+        receiver_id = share.receiver_id or ""
+        if receiver_id not in states:
+            everybody.atomically(lambda session: shares.remove(session, share.id))
+            return
+        goes_on = share.is_live(now) and share.giver_id in states and share.life == self.life.present.id
+        mark = f"{states.get(share.giver_id)} {states[receiver_id]} {goes_on}"
+        if share.seen == mark:
+            return
+        giver = users.find(self.store.of(share.giver_id), share.giver_id)
+        if goes_on and (giver is None or giver.paused_at is not None or not giver.has_subscription):
+            return  # nothing new meanwhile
+        receiver = users.find(self.store.of(receiver_id), receiver_id)
+        assert receiver is not None, "a state is somebody's"
+        offered = self._offered(giver, share) if goes_on and giver is not None else {}
+        if not self._hold_back(share, receiver, offered):
+            return
+        is_changed = self._replace(share, receiver, giver, offered)
+        if is_changed is None:
+            return
+        if is_changed:
+            self.sharing.handed_over(share)
+            self.after_import(receiver_id)
+        elif share.ended_at is not None or not share.is_live(now) or giver is None:
+            everybody.atomically(lambda session: shares.remove(session, share.id))
+            self.forget_access()
+        else:
+            everybody.atomically(lambda session: shares.note_seen(session, share.id, before=share.seen, seen=mark))
+
+    def _offered(self, giver: User, share: Share) -> dict[str, Offered]:
+        """What is shared now, by the giver's account, hidden ones left out."""
+        coverage = coverage_of(share.terms)
+        with self.store.of(giver.id).transaction() as session:
+            owned = [
+                each for each in accounts.of_user(session, giver.id) if coverage is None or coverage.covers(each.id)
+            ]
+            told = handed_over.own_tellings(session, giver.id, [each.id for each in owned])
+        by_account: dict[str, dict[str, tuple[Contribution, bool]]] = defaultdict(dict)
+        for each, is_of_file in told:
+            moment = f"{each.imported_at:%Y%m%d%H%M%S%f}"
+            by_account[each.account_id][f"{share.id}:{each.account_id}:{each.sequence}:{moment}"] = (each, is_of_file)
+        return {
+            account.id: Offered(account, _described(account, pieces, giver), pieces)
+            for account in owned
+            if (pieces := by_account.get(account.id))
+        }
+
+    def _hold_back(self, share: Share, receiver: User, offered: Mapping[str, Offered]) -> bool:
+        """See to it that no app of the receiver sees an account that only this share tells; True once that is so in
+        every process. An account that the receiver had before, or that a bank of theirs tells, is theirs."""
+        whose = self._connections(share, receiver)
+        with self.store.of(receiver.id).transaction() as session:
+            ids = {
+                handed_over.target(session, receiver, whose[False], each.described).account_id
+                for each in offered.values()
+            }
+            handed = {each.account_id for each in handed_over.handed(session, receiver.id, list(whose.values()))}
+            theirs = handed_over.own_accounts(session, receiver.id) - set(share.held)
+            theirs |= handed_over.own_accounts(session, receiver.id, by_banks_alone=True)
+        held = (ids | handed) - theirs
+        if held == set(share.held):
+            return True
+        self.store.for_everybody().atomically(lambda session: shares.hold_back(session, share.id, held))
+        self.forget_access()
+        return held <= set(share.held)
+
+    def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> bool | None:
+        """Bring the receiver's accounts up to what is offered; False where they were. None, with nothing committed, if
+        that or the terms have changed meanwhile: the next round looks again."""
+        whose = self._connections(share, receiver)
+        own, now = self.store.of(receiver.id), self.clock.now()
+        present: dict[str, list[Contribution]] = defaultdict(list)
+        handed = handed_over.handed(own, receiver.id, list(whose.values()))
+        for each in handed:
+            present[each.batch_id.split(":")[1]].append(each)
+        gone: list[Contribution] = []
+        new: list[SharedPiece] = []
+        for account_id in present.keys() | offered.keys():
+            had, wanted = present.get(account_id, []), offered.get(account_id)
+            ids = list(wanted.pieces) if wanted is not None else []
+            is_begun = [each.batch_id for each in had] == ids[: len(had)]
+            gone += [] if is_begun else had
+            if wanted is not None and giver is not None:
+                new += self._read(giver, wanted, ids[len(had) if is_begun else 0 :])
+        if not gone and not new:
+            return False
+
+        def work(session: Transaction) -> bool:
+            session.hold(receiver.id)
+            if handed_over.handed(session, receiver.id, list(whose.values())) != handed:
+                raise _Outdated  # another process was faster
+            handed_over.replace(session, user=receiver, whose=whose, gone=gone, new=new, now=now)
+            synced = {
+                handed_over.target(
+                    session, receiver, whose[False], each.described
+                ).account_id: each.account.last_synced_at
+                for each in offered.values()
+            }
+            theirs = handed_over.own_accounts(session, receiver.id)
+            handed_over.note_synced(session, receiver.id, {id_: at for id_, at in synced.items() if id_ not in theirs})
+            at_last = shares.find(self.store.for_everybody(), share.id)
+            if at_last is None or _terms_of(at_last) != _terms_of(share):
+                raise _Outdated
+            return True
+
+        with suppress(_Outdated):
+            return own.atomically(work)
+        return None
+
+    def _read(self, giver: User, wanted: Offered, ids: list[str]) -> Iterator[SharedPiece]:
+        session = self.store.of(giver.id)
+        told = (ToldOnce(id_, contributions.records(session, giver.id, wanted.pieces[id_][0])) for id_ in ids)
+        for batch in household.batches(told, account=wanted.described):
+            told_once, is_of_file = wanted.pieces[batch.id]
+            content = read_batch(batch, today=self.clock.today())
+            yield SharedPiece(batch.id, is_of_file, told_once.imported_at, wanted.described, content)
+
+    def _connections(self, share: Share, receiver: User) -> Mapping[bool, StoredConnection]:
+        return handed_over.connections_of_share(receiver, share.giver_name, self.clock.now())
+
+
+def _terms_of(share: Share) -> tuple[object, ...]:
+    return share.accounts, share.all_but, share.ends_at, share.ended_at, share.life
+
+
+def _described(account: StoredAccount, pieces: Mapping[str, tuple[Contribution, bool]], giver: User) -> AccountRecord:
+    """The account as the giver's bank told it first, by the giver's id and present IBAN."""
+    first = next(iter(pieces.values()))[0].blocks[0].account
+    return household.account_of(first, key=account.id, iban=account.iban, giver=giver.name)
