@@ -166,8 +166,10 @@ class StatementChain:
         return sum_of(self._moved[sorted(one.places & other.places)])
 
     def _find_told_twice(self, stretch: Sequence[Told]) -> None:
-        """Compare a stretch with its bookings: two of its statements that others part cannot have told the same."""
+        """Compare a stretch with its bookings: two of its statements that others part cannot have told the same. By how
+        much a statement contradicts itself is said of it alone."""
         within = sum_of(self._told_by(stretch)) - (stretch[-1].closing - stretch[0].opening)
+        within -= sum((one.bookings - (one.closing - one.opening) for one in stretch), ZERO)
         if within:
             self.extra[stretch[-1]] += within
 

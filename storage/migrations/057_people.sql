@@ -1,4 +1,5 @@
 -- Who may come in: the operator's mark, pauses, and links that work once; of their secrets only hashes are kept.
+-- needs 057
 
 ALTER TABLE users ADD COLUMN is_operator BOOLEAN DEFAULT FALSE;
 ALTER TABLE users ADD COLUMN paused_at TIMESTAMP;                 -- since when nobody may sign in as this user

@@ -1,5 +1,6 @@
 -- What the first question about a user asks for, in one row that is written with each change (storage/changes/first_answers.py).
 -- Older programs know nothing of it: they raise the state of the user's data alone, by which the row is past.
+-- needs 036
 
 -- only duckdb
 CREATE TABLE first_answers (

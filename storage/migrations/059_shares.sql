@@ -1,4 +1,5 @@
 -- Shares: accounts that one person lets another one see, in that one's own ledger.
+-- needs 059
 
 CREATE TABLE oauth_shares (
     id TEXT PRIMARY KEY,

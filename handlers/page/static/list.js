@@ -21,8 +21,11 @@ function movedBy(before, rows, total, index) {
 }
 
 /** Pages whose rows have moved by `shift`. */
-const shifted = (pages, shift) =>
-  [...pages.keys()].map((page) => [page, Array.from({ length: PER_PAGE }, (_, place) => rowIn(pages, page * PER_PAGE + place - shift))]);
+function shifted(pages, shift) {
+  const moved = new Map();
+  for (const page of pages.keys()) moved.set(page, Array.from({ length: PER_PAGE }, (_, place) => rowIn(pages, page * PER_PAGE + place - shift)));
+  return moved;
+}
 
 /**
  * `path` and `parameters` are asked for page by page; `rowsOf` finds the rows in an answer. `first` is the first page,
@@ -46,7 +49,8 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
     const before = kept.current?.key === key ? kept.current : { pages: new Map(), total };
     const inView = view.from + (view.from > 0 ? AROUND : 0);
     shift.current = inView === 0 ? 0 : movedBy(before, rowsOf(first), total, inView);
-    kept.current = { key, first, total, pages: new Map([...shifted(before.pages, shift.current), [0, rowsOf(first)]]), fresh: new Set([0]) };
+    const pages = shifted(before.pages, shift.current).set(0, rowsOf(first));
+    kept.current = { key, first, total, pages, fresh: new Set([0]) };
   }
   const rowAt = (index) => rowIn(kept.current.pages, index);
 
