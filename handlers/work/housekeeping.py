@@ -1,8 +1,9 @@
 """What is due beside the syncs themselves: after an import, every minute and every day."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from handlers.work.clock import Clock
 from handlers.work.clock_watch import ClockWatch
 from handlers.work.sync.detection import detect_after_import, detect_for_new_day
 from handlers.work.sync.forecasts.basis import find_ahead
-from storage import jobs
+from storage import jobs, store_facts
 from storage.bank_access import connection_attempts
 from storage.changes import feed
 from storage.changes.incarnation import Life
@@ -18,6 +19,14 @@ from storage.database import Database, Store
 from storage.events import outbox
 from storage.importing import file_imports
 from storage.webhooks import deliveries
+
+IN_USE_AT = "housekeeping was last done, UTC"
+RESTS_SINCE = "housekeeping deletes nothing for a day since, UTC"
+NOTED_EVERY = timedelta(hours=1)
+LEAP = timedelta(days=30)  # of a clock between two looks at the store, which may be one that is wrong
+RESTS_FOR = timedelta(days=1)
+
+log = logging.getLogger("bankdata")
 
 
 class Housekeeping(Struct, frozen=True, kw_only=True):
@@ -45,25 +54,46 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
 
     def each_minute(self) -> None:
         """Look at the clock, at the store's incarnation and at the keys; remove what has expired, unless the clock is
-        off."""
+        off or has leapt."""
         self.clock_watch.look()
         self.life.look_again()
         self.settle_keys()
-        if not self.clock_watch.is_off():
+        if not self.clock_watch.is_off() and self._may_delete():
             self.sweep()
 
     def begin_day(self, today: date) -> None:
         """Forget what is too old, and detect for this day the recurring payments of the users whose data are in
         memory."""
         everybody, now = self.store.for_everybody(), self.clock.now()
-        file_imports.forget(everybody, before=now - file_imports.KEPT_FOR)
-        connection_attempts.forget(everybody, now=now)
-        feed.forget_removed(everybody, before=now - feed.REMEMBERED_FOR)
-        outbox.forget(everybody, before=now - outbox.REMEMBERED_FOR)
-        deliveries.forget(everybody, before=now - outbox.REMEMBERED_FOR, now=now)
+        if self._may_delete():
+            file_imports.forget(everybody, before=now - file_imports.KEPT_FOR)
+            connection_attempts.forget(everybody, now=now)
+            feed.forget_removed(everybody, before=now - feed.REMEMBERED_FOR)
+            outbox.forget(everybody, before=now - outbox.REMEMBERED_FOR)
+            deliveries.forget(everybody, before=now - outbox.REMEMBERED_FOR, now=now)
         looking = self.looking()
         detect_for_new_day(everybody, looking, today=today, is_over=self.stopped.is_set)
         find_ahead(self.store.of, looking, today=today, is_over=self.stopped.is_set)
+
+    def _may_delete(self) -> bool:
+        """Whether what is old may be deleted. Not for a day after the clock has leapt by more than LEAP since the store
+        was last in use: either nobody has used it meanwhile, which is no hurry, or the clock is wrong, which somebody
+        can set right before anything is lost."""
+        everybody, now = self.store.for_everybody(), self.clock.now()
+        last, rests = (_moment(store_facts.recall(everybody, name)) for name in (IN_USE_AT, RESTS_SINCE))
+        if last is not None and abs(now - last) > LEAP:
+            log.warning(
+                "the clock is %d days off the store's last use: nothing is deleted for a day", (now - last).days
+            )
+            store_facts.remember(everybody, RESTS_SINCE, now.isoformat())
+            rests = now
+        if last is None or abs(now - last) >= NOTED_EVERY:
+            store_facts.remember(everybody, IN_USE_AT, now.isoformat())
+        return rests is None or abs(now - rests) >= RESTS_FOR
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text is not None else None
 
 
 def watch_clock(everybody: Database, clock: Clock, *, cooldown: timedelta) -> tuple[ClockWatch, Callable[[], None]]:
