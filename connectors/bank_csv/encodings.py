@@ -47,6 +47,7 @@ _ENCODINGS = ("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1257", "cp850
 """From the likeliest on: of two that make equally good words the first counts."""
 _CURRENCY_DECIDES = ("ISK", "TRY")  # Icelandic and Turkish share their bytes
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]+")
+_NAME = re.compile(r"\w+")
 _WORDS_MAX = 2_000  # of the head; more would show no more
 _COUNTRY = re.compile(rb"(?<![A-Z0-9])([A-Z]{2})\d{2}(?: ?[A-Z0-9]{4}){3}")  # of an IBAN
 _CODE = re.compile(rb"(?<![A-Z])[A-Z]{3}(?![A-Z])")
@@ -60,7 +61,7 @@ def likeliest_encoding(head: bytes) -> str:
         return DEFAULT
     codes = {code.decode() for code in _CODE.findall(head)}
     said = {country.decode() for country in _COUNTRY.findall(head)}
-    said.update(re.findall(r"\w+", comparable(head.decode("cp1252", "replace"))))
+    said.update(_NAME.findall(comparable(head.decode("cp1252", "replace"))))
     best, best_score = DEFAULT, (0.0, False, False)
     for encoding in _ENCODINGS:
         for encodings, letters, currencies in _LANGUAGES:

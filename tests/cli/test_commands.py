@@ -177,7 +177,7 @@ def test_the_clock_of_a_real_store_does_not_move(tmp_path: Path) -> None:
 def test_check_says_what_there_is(run: Run, place: Path) -> None:
     done = run("check")
     assert (done.code, done.err) == (0, "")
-    assert [line.split()[0] for line in done.lines] == ["settings", "store", "keys", "users"]
+    assert [line.split()[0] for line in done.lines] == ["settings", "store", "keys", "users", "backup"]
     assert str(place / "bankdata.duckdb") in done.out
 
 
