@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
@@ -79,12 +80,19 @@ def with_servicer_reference(records: Sequence[Record]) -> list[Record]:
     ]
 
 
+def read_back(file: BinaryIO) -> list[Record]:
+    """What the file says, but for when it was written."""
+    return [
+        replace(record, issued_at=None) if isinstance(record, StatementRecord) else record for record in camt.read(file)
+    ]
+
+
 @pytest.mark.requirement("export.camt053")
 @given(record_streams())
 def test_camt_gives_everything_back_and_is_valid(records: list[Record]) -> None:
     stream = as_camt(records)
     schema().assertValid(etree.fromstring(stream.getvalue()))
-    assert list(camt.read(stream)) == with_servicer_reference(records)
+    assert read_back(stream) == with_servicer_reference(records)
 
 
 @pytest.mark.requirement("export.camt053")
@@ -94,7 +102,7 @@ def test_camt_gives_the_demo_histories_back_and_is_valid(user: str, fetched: Fet
     records = with_servicer_reference(fetched(user))
     stream = as_camt(fetched(user))
     schema().assertValid(etree.fromstring(stream.getvalue()))
-    back = list(camt.read(stream))
+    back = read_back(stream)
     assert back == [
         replace(record, kind=None) if isinstance(record, AccountRecord) and record.kind == "membership" else record
         for record in carried(records, lost=("is_pending_complete",))
