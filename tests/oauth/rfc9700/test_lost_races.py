@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect
 
-from auth.errors import InvalidGrant, InvalidToken
+from auth.errors import InvalidToken
 from auth.people.sessions import Browser
 from auth.tokens import access_check
 from handlers.oauth.endpoints import failure_answer
 from storage import users
-from storage.database import Conflict
+from storage.database import Conflict, StoreUnavailable
 from storage.oauth import codes, tokens
 from tests.oauth.conftest import fields
 
@@ -42,13 +42,13 @@ def test_whom_the_store_calls_second_gets_nothing_and_ends_the_family(
 
 
 @pytest.mark.requirement("oauth.races")
-def test_a_conflict_that_does_not_end_is_a_lost_race(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conflict_that_does_not_end_spends_nothing(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = fresh.tokens()
     browser = fresh.browser()
     page = browser.sign_in(browser.authorize(tokens["client_id"]))
     session = fresh.server.sessions.resume(browser.client.cookies["bds_session"])
     monkeypatch.setattr(fresh.database, "atomically", conflict)
-    with pytest.raises(InvalidGrant):
+    with pytest.raises(StoreUnavailable):
         fresh.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
     secret = page.headers["location"].partition("request=")[2]
     assert fresh.server.consent.decide(session, secret, is_allowed=True) is None
