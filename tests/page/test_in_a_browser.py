@@ -101,7 +101,7 @@ def test_the_first_view_is_small_and_the_second_costs_next_to_nothing(
     weight = """performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
         .reduce((all, each) => all + each.transferSize, 0)"""
     assert 20_000 < page.evaluate(weight) <= FIRST_VIEW_MAX
-    page.wait_for_load_state("networkidle")
+    expect(page.locator("main .bones")).to_have_count(0)  # the stream of events never rests
     asked = page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)")
     asked = [each for each in asked if not each.endswith(".svg")]  # the full browser asks for its tab's icon itself
     assert sorted(asked) == sorted(set(asked))  # what two parts of a place show is asked for once
@@ -514,7 +514,7 @@ def test_no_place_has_a_fault_of_accessibility_or_is_wider_than_its_screen(
             page.get_by_role("dialog").locator("dl").wait_for()
         else:
             page.goto(demo.origin + path)
-        page.wait_for_load_state("networkidle")
+        expect(page.locator("main .bones")).to_have_count(0)  # the stream of events never rests
         page.evaluate(axe)
         for scheme, width in looks:
             page.set_viewport_size({"width": width, "height": 844})

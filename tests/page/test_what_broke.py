@@ -546,7 +546,6 @@ def test_no_word_of_a_name_is_broken_in_two(demo: Demo, signed_in: Opening, loca
 def test_on_a_wide_screen_hardly_anything_is_empty_beside_the_content(signed_in: Opening, path: str) -> None:
     page = signed_in(path, viewport={"width": 1920, "height": 1000})
     expect(page.locator("main .card").first).to_be_visible()
-    page.wait_for_load_state("networkidle")
     expect(page.locator("main .bones")).to_have_count(0)
     edges = page.locator("main .card, main .drop, main .connections").evaluate_all(
         "all => all.map((each) => each.getBoundingClientRect().right)"

@@ -37,7 +37,7 @@ export default function Live({ timeZone }) {
     const follow = () => {
       following.abort();
       following = new AbortController();
-      if (document.hidden) return;
+      if (document.hidden || !zone.current) return; // before the profile is there, or without a subscription
       if (isDue) renew();
       beat();
       const { signal } = following;
@@ -55,7 +55,7 @@ export default function Live({ timeZone }) {
       document.removeEventListener("visibilitychange", follow);
       following.abort();
     };
-  }, []);
+  }, [Boolean(timeZone)]);
   const touched = () => (touchedAt = Date.now());
   const held = () => (touchedAt = Infinity);
   useEvents({ pointerdown: held, pointerup: touched, pointercancel: touched, keydown: touched, wheel: touched, touchmove: touched });
