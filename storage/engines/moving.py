@@ -10,6 +10,7 @@ from storage.row_owners import OF_ALL, OF_USERS
 
 UNFINISHED = "a store is being moved here"
 MADE_THERE = ("schema_version", "documents", "user_names")  # tables that the target fills itself
+MOVED = {table: column for table, column in OF_USERS.items() if table != "first_answers"}  # which changes write anew
 TYPES: dict[str, pl.DataType] = {
     "VARCHAR": pl.String(),
     "BIGINT": pl.Int64(),
@@ -51,18 +52,18 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
     user_ids = [row["id"] for row in source.rows("SELECT id FROM users ORDER BY created_at, id")]
     moved = {row["id"] for row in target.rows("SELECT id FROM users")}
     schemas = {
-        table: {name: TYPES[kind] for name, kind in columns_of(source, table).items()} for table in (*OF_USERS, *OF_ALL)
+        table: {name: TYPES[kind] for name, kind in columns_of(source, table).items()} for table in (*MOVED, *OF_ALL)
     }
     for number, user_id in enumerate(user_ids):
         progress(number, 2 * len(user_ids))
         if user_id not in moved:
             with target.transaction() as session:
                 session.execute("SET LOCAL statement_timeout = 0")
-                for table, column in OF_USERS.items():
+                for table, column in MOVED.items():
                     session.append(table, _rows(source, table, schemas[table], column, user_id))
     for number, user_id in enumerate(user_ids):
         progress(len(user_ids) + number, 2 * len(user_ids))
-        for table, column in OF_USERS.items():
+        for table, column in MOVED.items():
             _compare(table, *(_rows(each, table, schemas[table], column, user_id) for each in (source, target)))
     _move_rest(source, target, schemas)
     return len(user_ids)
