@@ -24,8 +24,9 @@ class Coverage(Struct, frozen=True):
 class Principal(Struct, frozen=True, kw_only=True):
     """The user behind an access token, what the token allows, and whether the user's subscription is active.
 
-    `coverage` None means all accounts. With `figures_only`, neither bookings nor payees may be read; with
-    `full_numbers`, assistants may read whole account numbers.
+    `coverage` None means all accounts; with `is_their_own` it leaves out only what others share with the user, so that
+    the caller changes what is the user's as one who may read everything. With `figures_only`, neither bookings nor
+    payees may be read; with `full_numbers`, assistants may read whole account numbers.
     """
 
     user_id: str
@@ -34,8 +35,14 @@ class Principal(Struct, frozen=True, kw_only=True):
     grant_id: str | None
     has_subscription: bool
     coverage: Coverage | None = None
+    is_their_own: bool = False
     figures_only: bool = False
     full_numbers: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the grant is of all that is the user's own."""
+        return self.coverage is None or self.is_their_own
 
     def covers(self, account_id: str) -> bool:
         """Whether this account of the user may be read."""

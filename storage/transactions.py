@@ -263,10 +263,10 @@ def ids_where(session: Session, user_id: str, column: str, is_meant: Callable[[s
 
 
 def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:
-    """Creditor id, counterpart's IBAN, merchant and counterpart's name of each booking whose category comes from a
-    correction with this kind of key (creditor, iban, merchant), the latest booking date first."""
+    """Account, creditor id, counterpart's IBAN, merchant and counterpart's name of each booking whose category comes
+    from a correction with this kind of key (creditor, iban, merchant), the latest booking date first."""
     return session.rows(
-        "SELECT creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
+        "SELECT account_id, creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
         " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
         *(user_id, f"correction:{kind}"),
     )

@@ -160,6 +160,7 @@ def principal_of(standing: Standing, *, client_id: str, scopes: frozenset[str], 
         grant_id=grant_id,
         has_subscription=standing.has_subscription,
         coverage=coverage,
+        is_their_own=standing.terms.accounts is None,
         figures_only=standing.terms.figures_only,
         full_numbers=standing.terms.full_numbers,
     )

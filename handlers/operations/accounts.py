@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from auth.principal import Principal
 from handlers import json_shapes
 from handlers.json_shapes import members, money
 from handlers.names import Json
@@ -49,14 +50,18 @@ def list_hidden_accounts(services: Services, request: Request) -> Json:
     whether they are the same as another account (`perhapsSameAs`)."""
     user_id = owner_of(request)
     owned = accounts.every(services.of(user_id), user_id)
-    return {"accounts": [_shape(each) for each in owned if each.is_hidden]}
+    return {
+        "accounts": [
+            _shape(each, request.principal) for each in covered_accounts(owned, request.principal) if each.is_hidden
+        ]
+    }
 
 
 def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Change the user's name for an account, trimmed (null restores the source's name), or hide it or show it again;
     return the account. Raises NotFound and BadRequest."""
     user_id = owner_of(request)
-    _find(services, user_id, id)
+    _find(services, request.principal, id)
     name = body.get("name")
     if name is not None and not (name.strip() and name.isprintable()):
         raise BadRequest("name: must have printable characters")
@@ -70,7 +75,7 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
             same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
 
     services.change(user_id, work)
-    return _shape(_find(services, user_id, id))
+    return _shape(_find(services, request.principal, id), request.principal)
 
 
 def list_merged_accounts(services: Services, request: Request) -> Json:
@@ -80,7 +85,9 @@ def list_merged_accounts(services: Services, request: Request) -> Json:
     merged = merges.merged_accounts(services.of(user_id), user_id)
     return {
         "accounts": [
-            {"id": each.id, "accountName": each.name, **members(each, "iban", "bankName", "into")} for each in merged
+            {"id": each.id, "accountName": each.name, **members(each, "iban", "bankName", "into")}
+            for each in merged
+            if request.principal.covers(each.into)
         ]
     }
 
@@ -90,7 +97,7 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
     once, and all later ones; with `continues` also where the bank has given the account a new IBAN. Return the counts
     of `Merged` and the balance; a dry run stores nothing. Raises NotFound and BadRequest."""
     user = services.user(owner_of(request))
-    source, target = (_find(services, user.id, each) for each in (id, body["into"]))
+    source, target = (_find(services, request.principal, each) for each in (id, body["into"]))
     try:
         merged = merge(services, user, source, target, continues=body.get("continues", False), is_dry_run=dry_run)
     except NotOneAccount as error:
@@ -122,7 +129,7 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
     else BadRequest is raised, as for an account that somebody shares. A later import brings the account back. Return
     how many bookings were removed."""
     user, now = services.user(owner_of(request)), services.clock.now()
-    account = _find(services, user.id, id)
+    account = _find(services, request.principal, id)
     if name != account.label:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
     try:
@@ -133,17 +140,17 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
         raise BadRequest(str(error)) from error
 
 
-def _shape(account: StoredAccount) -> Json:
+def _shape(account: StoredAccount, caller: Principal) -> Json:
     return {
         "id": account.id,
         "accountName": account.name,
         **members(account, "iban", "bankName", "isHidden"),
-        "perhapsSameAs": account.same_as,
+        "perhapsSameAs": account.same_as if account.same_as and caller.covers(account.same_as) else None,
     }
 
 
-def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
-    owned = accounts.every(services.of(user_id), user_id)
+def _find(services: Services, caller: Principal, account_id: str) -> StoredAccount:
+    owned = covered_accounts(accounts.every(services.of(caller.user_id), caller.user_id), caller)
     account = next((each for each in owned if each.id == account_id), None)
     if account is None:
         raise NotFound(ACCOUNT_NOT_FOUND)

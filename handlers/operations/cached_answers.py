@@ -93,7 +93,7 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
         may_read_words = READ_ANNOTATIONS in caller.scopes
         return (
             *(self.name, request.path, request.query, today),
-            *(caller.coverage, caller.figures_only, may_read_words),
+            *(caller.coverage, caller.is_whole, caller.figures_only, may_read_words),
         )
 
 

@@ -1,5 +1,6 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
+from auth.principal import PAGE
 from handlers import integrity_sentences
 from handlers.json_shapes import instant, members
 from handlers.names import Json
@@ -17,7 +18,7 @@ from storage.jobs import Job
 
 def list_connections(services: Services, request: Request) -> Json:
     """List all connections that have not been removed, the oldest first, from one state of the store; under a grant of
-    some accounts, only those that bring one of these."""
+    some accounts, only those that bring one of these. What others share is shown on the page of this server alone."""
     caller, now = request.principal, services.clock.now()
     user_id = caller.user_id
     with services.of(user_id).transaction() as session:
@@ -25,9 +26,12 @@ def list_connections(services: Services, request: Request) -> Json:
         owned = accounts.every(session, user_id)
         visible = covered_accounts([each for each in owned if not each.is_hidden], caller)
         brought, latest = connections.accounts_of(session, user_id), jobs.newest_by_connection(session, user_id)
-        if caller.coverage is not None:
+        if caller.client_id != PAGE:
+            known = [each for each in known if each.connector not in SHARED]
+        if not caller.is_whole:
             covered = {account.id for account in visible}
             known = [each for each in known if not covered.isdisjoint(brought.get(each.id, ()))]
+        if caller.coverage is not None:
             latest = {id_: hide_uncovered(session, caller, job) for id_, job in latest.items()}
         next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
         quotas = {each.id: services.sync_engine.quota(session, each, now=now) for each in known}
@@ -35,7 +39,7 @@ def list_connections(services: Services, request: Request) -> Json:
         found = integrity_sentences.of_accounts(session, user_id, visible, today=today)
         taken_back = integrity_sentences.taken_back_lately(session, user_id, visible, today=today)
     wrong = integrity_sentences.warnings(found, visible)
-    asked = integrity_sentences.questions_of(owned) if caller.coverage is None else {}
+    asked = integrity_sentences.questions_of(covered_accounts(owned, caller)) if caller.is_whole else {}
     warnings = (asked, {} if caller.figures_only else taken_back, wrong)
 
     def shape(each: StoredConnection) -> Json:

@@ -1,12 +1,13 @@
 """POST, GET and DELETE /corrections: a category given to one booking, remembered for all bookings of its
 counterpart."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import ChosenCategory, comparable_value, correction_key
+from auth.principal import Principal
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
@@ -17,7 +18,7 @@ from handlers.web.request import Request
 from handlers.work.services import Services
 from storage import rules, transactions
 from storage.annotations import correction_batches
-from storage.database import Row, Transaction
+from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 
 NAMELESS = "transactionId: this booking names no counterpart to remember. Write a rule instead"
@@ -44,20 +45,27 @@ def create_correction(
     def work(session: Transaction) -> Json:
         choice = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         rules.correct(session, user_id, key, choice)
-        changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=_about(session, user_id, key))
-        correction = _shape(session, user_id, key, choice)
+        some = _about(session, user_id, key)
+        changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=some)
+        changed = changed_rows.seen(changed, request.principal)
+        decided = [row for row in _decided(session, user_id, key) if request.principal.covers(row["account_id"])]
         rows = changed_rows.examples(session, request, changed, include)
-        return {**correction, "changed": changed.height, **rows}
+        return {**_shape(key, choice, decided), "changed": changed.height, **rows}
 
     return services.change(user_id, work, is_dry_run=dry_run)
 
 
 def list_corrections(services: Services, request: Request) -> Json:
-    """List the user's corrections of counterparts, sorted by name without regard to case."""
-    user_id = owner_of(request)
+    """List the user's corrections of counterparts, sorted by name without regard to case; none about a counterpart of
+    nothing but bookings that the caller may not read."""
+    user_id, caller = owner_of(request), request.principal
     with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
-        shapes = [_shape(session, user_id, key, choice) for key, choice in known.items()]
+        shapes = [
+            _shape(key, choice, [row for row in _decided(session, user_id, key) if caller.covers(row["account_id"])])
+            for key, choice in known.items()
+            if caller.coverage is None or _is_seen(session, caller, key)
+        ]
     return {"corrections": sorted(shapes, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
 
@@ -75,9 +83,15 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
                 raise NotFound("Correction not found")
             rules.forget_correction(session, user_id, key)
             some = _about(session, user_id, key)
-        return {"changed": derivation.apply_rules(session, user_id, now=now, transaction_ids=some).height}
+        changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=some)
+        return {"changed": changed_rows.seen(changed, request.principal).height}
 
     return services.change(user_id, work)
+
+
+def _is_seen(session: Transaction, caller: Principal, key: str) -> bool:
+    about = transactions.rows_by_id(session, caller.user_id, _about(session, caller.user_id, key)).values()
+    return not about or any(caller.covers(row["account_id"]) for row in about)
 
 
 def _about(session: Transaction, user_id: str, key: str) -> list[str]:
@@ -103,17 +117,22 @@ def correction_id(key: str) -> str:
     return "cor_" + blake2b(key.encode(), digest_size=16).hexdigest()
 
 
-def _shape(session: Transaction, user_id: str, key: str, choice: ChosenCategory) -> Json:
+def _decided(session: Session, user_id: str, key: str) -> list[Row]:
+    """The bookings for which the correction with this key decides, the latest booking date first."""
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
     rows = transactions.rows_by_correction(session, user_id, kind)
-    matching = [row for row in rows if row[column] is not None and comparable_value(field, row[column]) == value]
-    names = [row["merchant_name"] or row["counterpart_name"] for row in matching]
+    return [row for row in rows if row[column] is not None and comparable_value(field, row[column]) == value]
+
+
+def _shape(key: str, choice: ChosenCategory, decided: Sequence[Row]) -> Json:
+    """The correction as JSON; `decided` are those of its bookings that the caller may read."""
+    names = [row["merchant_name"] or row["counterpart_name"] for row in decided]
     return {
         "id": correction_id(key),
-        "name": next((name for name in names if name), value),
+        "name": next((name for name in names if name), key.partition(":")[2]),
         "category": choice.category,
         **({"detailedCategory": choice.detailed_category} if choice.detailed_category else {}),
         **({"ownCategoryId": choice.own_category_id} if choice.own_category_id else {}),
-        "matching": len(matching),
+        "matching": len(decided),
     }

@@ -19,7 +19,8 @@ def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
     called first, since reading a job advances it."""
     database = services.of(caller.user_id)
     job = jobs.find(database, caller.user_id, sync_id)
-    if job is None or not any(_accounts_of(database, caller, job).values()):
+    seen = _accounts_of(database, caller, job).values() if job is not None else ()
+    if job is None or not (any(seen) or (caller.is_whole and not seen)):
         raise NotFound("Sync job not found")
 
 
@@ -29,7 +30,10 @@ def hide_uncovered(session: Session, caller: Principal, job: Job) -> Job:
     by now too."""
     if caller.coverage is None:
         return job
-    covered = [id_ for id_, covers in _accounts_of(session, caller, job).items() if covers]
+    seen = _accounts_of(session, caller, job)
+    if caller.is_whole and all(seen.values()):
+        return job
+    covered = [id_ for id_, covers in seen.items() if covers]
     added = job.new_transactions
     if added is not None:
         added = jobs.new_transactions_of(session, job, covered)

@@ -1,6 +1,7 @@
 """POST, GET and DELETE /imports: statement files are previewed or stored, and stored imports are undone."""
 
 import asyncio
+import json
 import time
 from collections.abc import Iterable
 from io import BufferedReader
@@ -9,11 +10,12 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from analytics.records import TransactionRecord
+from auth.principal import Principal
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
 from handlers.json_shapes import instant, members, money
 from handlers.names import Json
-from handlers.operations.selection import owner_of
+from handlers.operations.selection import covered_accounts, owner_of
 from handlers.web.call import json_bytes
 from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests
 from handlers.web.request import Answer, Request
@@ -23,7 +25,8 @@ from handlers.work.sync.engine import ANSWER_WITHIN
 from handlers.work.sync.statement_files import FileImport, TooManyFiles
 from storage import accounts, connections, kept_layouts
 from storage.boundary import undo_on_failure
-from storage.database import StoreUnavailable
+from storage.database import StoreUnavailable, Transaction
+from storage.importing import contributions
 from storage.importing.account_identity import NEW_ACCOUNT
 from storage.importing.batches import AccountStatement
 from storage.importing.file_imports import StoredReport
@@ -60,7 +63,8 @@ async def create_import(
 
     def begin() -> FileImport:
         with undo_on_failure(body.close):
-            owned = {each.id for each in accounts.every(services.of(user_id), user_id)}
+            every = accounts.every(services.of(user_id), user_id)
+            owned = {each.id for each in covered_accounts(every, request.principal)}
             if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
                 raise BadRequest(UNKNOWN_ACCOUNT)
             return services.uploads.begin(
@@ -87,7 +91,7 @@ async def create_import(
         raise StoreUnavailable
     status = 200 if report.is_done else 202
     headers = {"location": f"{request.path}/{report.id}", **_retry_header(report)}
-    return Answer(body=file_import(report), status=status, headers=headers)
+    return Answer(body=_as_seen(file_import(report), request.principal), status=status, headers=headers)
 
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:
@@ -96,19 +100,24 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
     user_id = owner_of(request)
     report = await _wait_for_report(services, user_id, id)
     if report is not None:
-        return Answer(body=report.answer.encode(), headers={**OF_JSON, **_retry_header(report)})
+        answer = report.answer.encode()
+        if request.principal.coverage is not None:
+            answer = json_bytes(_as_seen(json.loads(answer), request.principal))
+        return Answer(body=answer, headers={**OF_JSON, **_retry_header(report)})
     for each in await run_in_threadpool(undoable_imports.of_user, services.of(user_id), user_id):
-        if each.job_id == id:
+        if each.job_id == id and all(map(request.principal.covers, each.account_ids)):
             return Answer(body=past_file_import(each))
     raise NotFound(IMPORT_NOT_FOUND)
 
 
 def list_imports(services: Services, request: Request) -> Json:
-    """List the imports and syncs that can be undone, the latest first in the order in which they were made."""
+    """List the imports and syncs that can be undone, the latest first in the order in which they were made; those whose
+    accounts the caller may all read."""
     user_id = owner_of(request)
     names = connections.bank_names(services.of(user_id), user_id)
     undoable = undoable_imports.of_user(services.of(user_id), user_id)
-    return {"imports": [past_import(each, names[each.connection_id]) for each in reversed(undoable)]}
+    seen = [each for each in reversed(undoable) if all(map(request.principal.covers, each.account_ids))]
+    return {"imports": [past_import(each, names[each.connection_id]) for each in seen]}
 
 
 def undo_import(services: Services, request: Request, *, id: str) -> Json:
@@ -123,8 +132,15 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
             raise Conflicting(STILL_RUNNING)
         services.uploads.forget(user_id, id)
         return rebuilding(Rebuilt(added=0, removed=0, accounts_gone=()))
+
+    def work(session: Transaction) -> Rebuilt:
+        brought = {each.account_id for each in contributions.of_job(session, user_id, id)}
+        if not all(map(request.principal.covers, brought)):
+            raise NotFound(IMPORT_NOT_FOUND)
+        return rebuild.undo(session, user=user, job_id=id, now=now)
+
     try:
-        rebuilt = services.change(user_id, lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
+        rebuilt = services.change(user_id, work)
     except ImportRunning as error:
         raise Conflicting(STILL_RUNNING) from error
     except ImportUnknown as error:
@@ -138,14 +154,16 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
 def list_layouts(services: Services, request: Request) -> Json:
     """List the layouts of CSV files that the user keeps for later files like them, in the order in which they were
     kept."""
-    user_id = owner_of(request)
-    return {"layouts": [kept_layout(each) for each in kept_layouts.of_user(services.of(user_id), user_id)]}
+    user_id, covers = owner_of(request), request.principal.covers
+    kept = kept_layouts.of_user(services.of(user_id), user_id)
+    return {"layouts": [kept_layout(each) for each in kept if each.account_id is None or covers(each.account_id)]}
 
 
 def delete_layout(services: Services, request: Request, *, id: str) -> Json:
     """Delete a kept layout, and return those that remain; what was imported with it stays. Raises NotFound."""
     user_id = owner_of(request)
-    if not kept_layouts.remove(services.of(user_id), user_id, id):
+    known = {each["id"] for each in list_layouts(services, request)["layouts"]}
+    if id not in known or not kept_layouts.remove(services.of(user_id), user_id, id):
         raise NotFound(LAYOUT_NOT_FOUND)
     return list_layouts(services, request)
 
@@ -193,6 +211,24 @@ def file_import(value: FileImport) -> Json:
             {"accountId": each.id, "accountName": each.name, "bankName": each.bank_name} for each in value.candidates
         ],
         "overlap": {"accountId": value.overlap[0].id, "bookings": value.overlap[1]} if value.overlap else None,
+    }
+
+
+def _as_seen(report: Json, caller: Principal) -> Json:
+    """The report as this caller may read it: of accounts that others share it says no more than the file does, as if
+    they were new."""
+    overlap = report["overlap"]
+    others = [each["accountId"] for each in (*report["candidates"], *([overlap] if overlap else []))]
+    if all(map(caller.covers, [*report["accountIds"], *others])):
+        return report
+    return {
+        **report,
+        "new": report["new"] + report["known"],
+        "known": 0,
+        "accountIds": list(filter(caller.covers, report["accountIds"])),
+        "candidates": [each for each in report["candidates"] if caller.covers(each["accountId"])],
+        "overlap": overlap if overlap and caller.covers(overlap["accountId"]) else None,
+        "warnings": [],
     }
 
 

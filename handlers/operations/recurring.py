@@ -15,9 +15,10 @@ from analytics.recurring.added import AddedPayment, id_of
 from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, Decision, by_stream
 from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import Charge, history, period_before
+from auth.principal import Principal
 from handlers import json_shapes
 from handlers.names import Json
-from handlers.operations.selection import owner_of, selected_accounts
+from handlers.operations.selection import owner_of, selected_accounts, selected_or_all
 from handlers.web.errors import BadRequest, NotFound
 from handlers.web.request import Answer, Request
 from handlers.web.steps.parameters import Unreadable, read_date
@@ -114,17 +115,19 @@ def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Store whether the user confirms or dismisses a recurring payment, or takes that back, and return its present
     form; see `decide`. Raises NotFound."""
-    return decide(services, owner_of(request), id, body["confirmation"])
+    return decide(services, owner_of(request), id, body["confirmation"], caller=request.principal)
 
 
-def decide(services: Services, user_id: str, id: str, confirmation: str) -> Json:
+def decide(services: Services, user_id: str, id: str, confirmation: str, *, caller: Principal | None = None) -> Json:
     """Store what a person says about a recurring payment, replacing what they said before ("none" only removes it), and
     return the payment as SubscriptionDetail. A payment added by hand is removed unless it is "confirmed". Raises
-    NotFound."""
+    NotFound, also for one that `caller` (None: the person) may not read."""
     now, today = services.clock.now(), services.clock.today()
 
     def work(session: Transaction) -> Json:
         everything = accounts.everything(session, user_id)
+        if caller is not None:
+            everything = selected_or_all(everything.accounts, None, caller)
         every = recurring_of(services.of(user_id), user_id, everything, today=today, session=session)
         stream = every.filter(id=id)
         if stream.is_empty():
@@ -168,7 +171,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
         raise BadRequest(f"nextExpected: {error}") from error
 
     def work(session: Transaction) -> Json:
-        everything = accounts.everything(session, user_id)
+        everything = selected_or_all(accounts.of_user(session, user_id), None, request.principal)
         chosen = [each for each in everything.accounts if each.id == body["accountId"]]
         if not chosen:
             raise BadRequest(NOT_YOURS)

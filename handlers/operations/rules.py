@@ -149,7 +149,7 @@ def _change_rules(
 
     def work(session: Transaction) -> tuple[list[Rule], Json]:
         kept = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
-        changed = derivation.apply_rules(session, user_id, now=now)
+        changed = changed_rows.seen(derivation.apply_rules(session, user_id, now=now), request.principal)
         return kept, {"changed": changed.height, **changed_rows.examples(session, request, changed, include)}
 
     try:

@@ -68,7 +68,7 @@ def check_window(date_from: date | None, date_to: date | None) -> None:
 def owner_of(request: Request) -> str:
     """The user's id, for operations that change something: rules and merges reach all accounts, so a caller with a
     grant of only some accounts is refused with Forbidden."""
-    if request.principal.coverage is not None:
+    if not request.principal.is_whole:
         raise Forbidden("This needs access to all accounts")
     return request.principal.user_id
 

@@ -88,13 +88,13 @@ def _connections_of(services: Services, caller: Principal, account_ids: set[str]
     user_id = caller.user_id
     if len(account_ids) > ACCOUNT_IDS_MAX:
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
-    if caller.coverage is not None:
+    if not caller.is_whole:
         covered = {each.id for each in accounts.of_user(services.of(user_id), user_id) if caller.covers(each.id)}
         wanted = sorted(covered & account_ids if account_ids else covered)
         return _own(connections.with_accounts(services.of(user_id), user_id, wanted))
     if not account_ids:
         return _own(connections.of_user(services.of(user_id), user_id))
-    return _own(connections.with_accounts(services.of(user_id), user_id, sorted(account_ids)))
+    return _own(connections.with_accounts(services.of(user_id), user_id, sorted(filter(caller.covers, account_ids))))
 
 
 def _own(found: list[StoredConnection]) -> list[StoredConnection]:

@@ -24,7 +24,9 @@ LEAF = ("detailed_category", "detailed_rule")
 OWN = "own_category_id"
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF, OWN)
 """What is derived of a booking and seen, most of it with the rule behind it."""
-REPORTED: dict[str, pl.DataType] = dict.fromkeys(("id", *SEEN, *(f"old_{name}" for name in SEEN)), pl.String())
+REPORTED: dict[str, pl.DataType] = dict.fromkeys(
+    ("id", "account_id", *SEEN, *(f"old_{name}" for name in SEEN)), pl.String()
+)
 """What is told of a booking that looks different now, with its former values."""
 CHARGED = [name for name in SEEN if name in CHARGES]
 """What is derived and recurring payments are found by."""
@@ -147,7 +149,7 @@ def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[
     only_tagged = tagged.difference(*(piece["id"] for piece in changed))
     now = ", ".join(f"{name}, {name} AS old_{name}" for name in SEEN)
     for condition, values in portions(session, user_id, list(only_tagged)):
-        rows = f"SELECT id, {now} FROM transactions WHERE user_id = $1 AND {condition}"
+        rows = f"SELECT id, account_id, {now} FROM transactions WHERE user_id = $1 AND {condition}"
         changed.append(session.frame(rows, user_id, *values, schema=REPORTED))
     return pl.concat(changed)
 

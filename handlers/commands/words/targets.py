@@ -19,11 +19,8 @@ from storage.users import User
 def list_targets(services: Services, report: Report, *, user: User, month: str | None) -> None:
     """List the targets that hold in a month (None: this one), with what was spent in that month or its year and what is
     left; a note names the currencies without a reference rate, whose bookings are left out."""
-    everything = Principal(
-        user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
-    )
     own = annotations.own_categories(services.everybody, user.id)
-    compared, left_out = comparisons(services, everything, _month(services, month))
+    compared, left_out = comparisons(services, _everything(user), _month(services, month))
     for target, place, _, spent in compared:
         code, currency = code_of(place), target.currency
         name = f"“{own[code].name}” ({code})" if code in own else code
@@ -44,10 +41,16 @@ def set_target(
         raise CommandError("An amount is 0 or more, such as 400 or 12.50.")
 
     def work(session: Transaction) -> None:
-        put(services, session, user.id, place_named(session, user.id, place), Decimal(amount), period, first)
+        put(services, session, _everything(user), place_named(session, user.id, place), Decimal(amount), period, first)
 
     services.alone(user.id, work)
     report.note("Set.")
+
+
+def _everything(user: User) -> Principal:
+    return Principal(
+        user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
+    )
 
 
 def _month(services: Services, text: str | None) -> date:

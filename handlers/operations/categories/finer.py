@@ -52,7 +52,7 @@ def leaf_filter(code: str | None, caller: Principal) -> str | None:
 def leaf_as_seen(code: str | None, caller: Principal) -> str | None:
     """The finer category of a transaction as this caller may see it: None instead of "transfer between own accounts"
     for a caller who may not read all accounts, so that they do not learn of another account of the user."""
-    return None if code == OWN_TRANSFER and caller.coverage is not None else code
+    return None if code == OWN_TRANSFER and not caller.is_whole else code
 
 
 @cache

@@ -9,6 +9,7 @@ from handlers.json_shapes import members
 from handlers.names import Json
 from handlers.operations.categories.places import place_named
 from handlers.operations.selection import owner_of
+from handlers.operations.words import changed_rows
 from handlers.web.errors import BadRequest, Conflicting, NotFound
 from handlers.web.request import Request
 from handlers.work.services import Services
@@ -50,7 +51,8 @@ def delete_own_category(services: Services, request: Request, *, id: str) -> Jso
 
     def work(session: Transaction) -> Json:
         own_categories.remove(session, user_id, own_category(session, user_id, id).id)
-        return {"changed": derivation.apply_rules(session, user_id, now=now).height}
+        changed = derivation.apply_rules(session, user_id, now=now)
+        return {"changed": changed_rows.seen(changed, request.principal).height}
 
     return services.alone(user_id, work)
 
@@ -59,7 +61,7 @@ def own_categories_for(session: Session, caller: Principal) -> Mapping[str, OwnC
     """The user's own categories by id; for a caller who may not read all accounts, only those used on bookings they may
     read."""
     own = annotations.own_categories(session, caller.user_id)
-    if caller.coverage is None or not own:
+    if caller.is_whole or not own:
         return own
     used = {id_ for id_, account_id in own_categories.uses(session, caller.user_id) if caller.covers(account_id)}
     return {id_: each for id_, each in own.items() if id_ in used}

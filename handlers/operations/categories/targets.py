@@ -21,7 +21,7 @@ from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
 from handlers.operations.reports import currency_of, unconverted_header
-from handlers.operations.selection import owner_of, selected_or_all
+from handlers.operations.selection import covered_accounts, owner_of, selected_or_all
 from handlers.web.errors import BadRequest
 from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import Need, UserData
@@ -54,7 +54,7 @@ def set_target(services: Services, request: Request, *, body: Mapping[str, Any])
     def work(session: Transaction) -> Json:
         place = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         amount = Decimal(str(body["amount"]))
-        return _shape(put(services, session, user_id, place, amount, body["period"], first), place)
+        return _shape(put(services, session, request.principal, place, amount, body["period"], first), place)
 
     return services.alone(user_id, work)
 
@@ -79,17 +79,18 @@ def list_targets(services: Services, request: Request, *, month: str | None) -> 
 def put(
     services: Services,
     session: Transaction,
-    user_id: str,
+    caller: Principal,
     place: ChosenCategory,
     amount: Decimal,
     period: str,
     first: date,
 ) -> Target:
-    """Store a target from the month on that begins on the day `first`, in the currency of the figures over all
-    accounts, and return it; `period` is "month" or "year". The caller has already held the user (`Transaction.hold`).
-    Raises BadRequest for too many digits, a too large amount, or too many targets."""
+    """Store a target from the month on that begins on the day `first`, in the currency of the figures over all accounts
+    that the caller may read, and return it; `period` is "month" or "year". The caller has already held the user
+    (`Transaction.hold`). Raises BadRequest for too many digits, a too large amount, or too many targets."""
+    user_id = caller.user_id
     reading = services.reader.read(session, user_id, Need.ACCOUNTS)
-    currency = currency_of(services, reading, reading.accounts)
+    currency = currency_of(services, reading, covered_accounts(reading.accounts, caller))
     if amount != in_digits(amount, currency):
         raise BadRequest(f"amount: amounts in {currency} have {minor_digits(currency)} digits after the point")
     if amount > AMOUNT_MAX:
@@ -155,7 +156,7 @@ def _visible_own_categories(reading: UserData, caller: Principal) -> Mapping[str
     words = reading.words
 
     def is_seen(own_id: str) -> bool:
-        return caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in words.in_own(own_id))
+        return caller.is_whole or any(caller.covers(words.accounts[id_]) for id_ in words.in_own(own_id))
 
     return {id_: each for id_, each in words.own.items() if is_seen(id_)}
 
@@ -169,7 +170,7 @@ def _expenses_in(
     rows = reading.search_rows(Selection(account_ids=selected.filter, date_from=span.first, date_to=span.last))
     own = pl.col("id").replace_strict(owned, default=None, return_dtype=pl.String)
     rows = rows.with_columns(own_category_id=own if owned else pl.lit(None, pl.String))
-    if caller.coverage is not None:
+    if not caller.is_whole:
         as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
         rows, parts = rows.with_columns(as_known), parts.with_columns(as_known)
     spent = expenses_by_place(

@@ -81,9 +81,8 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
     if NEEDS[event.type] == READ_CASHFLOW:
         further = {name: value for name, value in event.data.items() if name != "accountId"}
         return {"subscriptionId": event.subject, **further} if caller.covers(event.data["accountId"]) else None
-    covered = caller.coverage is None or any(
-        caller.covers(each) for each in connections.account_ids(session, caller.user_id, event.subject)
-    )
+    brought = connections.account_ids(session, caller.user_id, event.subject) if caller.coverage is not None else ()
+    covered = any(caller.covers(each) for each in brought) or (caller.is_whole and not brought)
     return {**_of_sync(session, caller, event.data), "connectionId": event.subject} if covered else None
 
 

@@ -41,7 +41,8 @@ def get_forecast(
         everything = accounts.everything(session, user_id)
         selected = selected_or_all(everything.accounts, account_ids, caller)
         found = basis_of(database, user_id, selected, today=today, session=session)
-        recurring = recurring_of(database, user_id, everything, today=today, session=session)
+        known = selected_or_all(everything.accounts, None, caller) if caller.is_their_own else everything
+        recurring = recurring_of(database, user_id, known, today=today, session=session)
     dismissed = list(ids_by_charge(recurring.filter(confirmation=DISMISSED)))
     streams = streams_of(
         found.flows.filter(~pl.col("charge_ids").list.eval(pl.element().is_in(dismissed)).list.any()),

@@ -90,7 +90,7 @@ class Filters(Struct, kw_only=True):
         if self.own_category is None:
             return tagged
         within = words.in_own(self.own_category)
-        is_seen = caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in within)
+        is_seen = caller.is_whole or any(caller.covers(words.accounts[id_]) for id_ in within)
         if self.own_category not in words.own or not is_seen:
             raise BadRequest("ownCategory: must be an id that GET /categories lists")
         places = (selection.category, selection.detailed_category) if selection is not None else ()

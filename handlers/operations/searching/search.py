@@ -118,7 +118,7 @@ def sum_transactions(
     parts, split = [_read(reading, caller, filters, selection)], reading.parts
     if spans is not None:
         parts.append(_read(reading, caller, filters, _limited_to(selection, spans.earlier)))
-    if DETAILED in keys and caller.coverage is not None:
+    if DETAILED in keys and not caller.is_whole:
         as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
         parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
     if "ownCategory" in keys:

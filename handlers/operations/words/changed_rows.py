@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from auth.principal import Principal
 from auth.scopes import READ_TRANSACTIONS
 from handlers import json_shapes
 from handlers.names import Json
@@ -11,6 +12,13 @@ from storage import transactions
 from storage.database import Session
 
 SHOWN_MAX = 100
+
+
+def seen(changed: pl.DataFrame, caller: Principal) -> pl.DataFrame:
+    """Those of the rows that `derivation.apply_rules` changed that the caller may read."""
+    if caller.coverage is None:
+        return changed
+    return changed.filter(pl.col("account_id").is_in(list(caller.coverage.accounts)) != caller.coverage.is_all_but)
 
 
 def examples(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:

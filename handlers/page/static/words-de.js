@@ -181,6 +181,7 @@ export default {
   consent_until: "Zustimmung der Bank",
   renew: "Erneuern",
   disconnect: "Trennen",
+  leave_share: "Freigabe verlassen",
   quota: "Von selbst",
   quota_left: "noch {n} von {limit} Abrufen in 24 Stunden",
   consent_ends: "Die Zustimmung endet in weniger als {n} Tagen",

@@ -181,6 +181,7 @@ export default {
   consent_until: "Consent of the bank",
   renew: "Renew",
   disconnect: "Disconnect",
+  leave_share: "Leave the share",
   quota: "By itself",
   quota_left: "{n} of {limit} fetches in 24 hours left",
   consent_ends: "The consent ends in less than {n} days",

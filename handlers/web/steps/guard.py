@@ -112,7 +112,7 @@ def guard(
             caller = call.current(scope).caller = await caller_of(scope, authenticate, challenge)
             if is_hidden and caller.figures_only:
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
-            if needs_everything and (caller.coverage is not None or caller.figures_only):
+            if needs_everything and (not caller.is_whole or caller.figures_only):
                 raise Forbidden(NOT_EVERYTHING)
             wanted = figures_scope if caller.figures_only else scope_name
             if wanted not in caller.scopes:

@@ -1,0 +1,183 @@
+"""An app of somebody with whom an account is shared: it changes what is theirs as before, and learns nothing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from analytics.records import AccountRecord, TransactionRecord
+from handlers.calendar.endpoint import due_payments
+from handlers.web.app import CONTRACT_FILE
+from tests.household.conftest import Served, answers
+from tests.imports.test_shares import GIRO, SPAR, booking, closing
+
+OWN = AccountRecord(stable_key="own", currency="EUR", name="Ben's own", iban="DE02120300000000202051")
+OF_FILES = {"content-type": "application/octet-stream"}
+NOT_ASKED = {"/events", "/imports/{id}", "/sync/{syncId}", "/webhooks/{id}", "/webhooks/{id}/deliveries"}
+ONLY_EVAS = ("Canary", "eva", "4711.11", GIRO.iban or "", SPAR.iban or "", "Giro (", "Spar (")
+
+
+def own_bookings() -> list[TransactionRecord]:
+    return [
+        booking(f"2026-{month:02}-05", "-12.99", "stream", counterpart_name="Netflix", provider_id=f"n{month}")
+        for month in range(6, 12)
+    ] + [
+        booking("2026-11-06", "-30.00", "food", counterpart_name="REWE", provider_id="r1"),
+        booking("2026-11-07", "2000.00", "pay", counterpart_name="Work GmbH", provider_id="w1"),
+    ]
+
+
+def evas_bookings() -> list[TransactionRecord]:
+    return [
+        booking(f"2026-{month:02}-09", "-4711.11", "secret", counterpart_name="Canary Club", provider_id=f"c{month}")
+        for month in range(6, 12)
+    ] + [
+        booking("2026-11-06", "-31.00", "food Canary", counterpart_name="REWE", provider_id="e1"),
+        booking("2026-11-05", "-12.99", "Canary stream", counterpart_name="Netflix", provider_id="e2"),
+    ]
+
+
+@pytest.fixture
+def shared(served: Served) -> Served:
+    """Ben has an account with words of his own; Eva shares two of hers with him."""
+    home = served
+    home.bring(home.ben, OWN, *own_bookings(), closing("500"))
+    app = home.bens_app
+    food = next(each for each in app.get("/transactions/search?search=food").json()["transactions"])
+    assert app.patch(f"/transactions/{food['id']}/annotation", json={"note": "n", "tags": ["mine"]}).status_code == 200
+    assert app.put("/targets", json={"category": "GROCERIES", "amount": 100, "period": "month", "from": "2026-11"})
+    home.bring(home.eva, GIRO, *evas_bookings(), closing("89"))
+    home.bring(home.eva, SPAR, booking("2026-11-04", "7.00", "Canary"), closing("7"))
+    return home
+
+
+def words_of_ben_about_it(home: Served) -> None:
+    """On his page, Ben says something of what Eva shares."""
+    page = home.bens_page
+    for each in page.get("/transactions/search?search=canary&perPage=100").json()["transactions"]:
+        said = {"note": "Canary note", "tags": ["canary"], "category": "HEALTH"}
+        assert page.patch(f"/transactions/{each['id']}/annotation", json=said).status_code == 200
+    giro = home.account(home.ben, GIRO.iban)
+    club = page.get("/transactions/search?search=club").json()["transactions"][0]["id"]
+    assert page.post("/corrections", json={"transactionId": club, "category": "HEALTH"}).status_code == 200
+    assert page.patch(f"/accounts/{giro}", json={"name": "Canary account"}).status_code == 200
+
+
+@pytest.mark.requirement("household.apps")
+def test_every_operation_answers_as_without_the_share(shared: Served) -> None:
+    before = answers(shared.bens_app)
+    shared.share()
+    shared.settle()
+    words_of_ben_about_it(shared)
+    after = answers(shared.bens_app)
+    assert {name: after[name] for name in after if after[name] != before.get(name)} == {}
+    text = json.dumps(after, ensure_ascii=False)
+    assert [each for each in ONLY_EVAS if each in text] == []
+    assert "Canary" in json.dumps(answers(shared.bens_page))
+    days = shared.services.clock.today()
+    assert "Canary" not in repr(due_payments(shared.services, shared.ben.id, days))
+
+
+@pytest.mark.requirement("household.apps")
+def test_every_reading_operation_is_among_those_asked(shared: Served) -> None:
+    contract = json.loads(CONTRACT_FILE.read_bytes())["paths"]
+    asked = [path.split("?")[0].strip("/").split("/") for path in answers(shared.bens_app)]
+
+    def is_asked(template: str) -> bool:
+        parts = template.strip("/").split("/")
+        return any(
+            len(parts) == len(each) and all(a == b or a[0] == "{" for a, b in zip(parts, each, strict=True))
+            for each in asked
+        )
+
+    missing = {path for path, of in contract.items() if "get" in of and not is_asked(path)}
+    assert missing == NOT_ASKED
+
+
+@pytest.mark.requirement("household.apps")
+def test_what_an_app_changes_is_counted_as_without_the_share(shared: Served) -> None:
+    changes: dict[str, tuple[str, Any]] = {
+        "/rules?dryRun=true&include=transactions": (
+            "post",
+            {"field": "counterpartName", "operator": "contains", "value": "e", "category": "SHOPPING"},
+        ),
+        "/corrections/batch?dryRun=true": (
+            "post",
+            {"filter": {"search": "food"}, "category": "SHOPPING", "expected": 0},
+        ),
+    }
+    food = shared.bens_app.get("/transactions/search?search=food").json()["transactions"][0]["id"]
+    changes["/corrections?dryRun=true&include=transactions"] = ("post", {"transactionId": food, "category": "HEALTH"})
+
+    def outcome() -> dict[str, Any]:
+        app = shared.bens_app
+        said = {path: app.request(method, path, json=body) for path, (method, body) in changes.items()}
+        assert {each.status_code for each in said.values()} <= {200, 201}, {k: v.text for k, v in said.items()}
+        return {path: {k: v for k, v in each.json().items() if k != "id"} for path, each in said.items()}
+
+    before = outcome()
+    shared.share()
+    shared.settle()
+    assert outcome() == before
+
+
+@pytest.mark.requirement("household.apps")
+def test_rules_and_imports_of_an_app_go_on_when_something_is_shared(shared: Served) -> None:
+    shared.share()
+    shared.settle()
+    app = shared.bens_app
+    rule = {"field": "counterpartName", "operator": "contains", "value": "Canary", "category": "HEALTH"}
+    made = app.post("/rules", json=rule)
+    assert (made.status_code, made.json()["changed"]) == (200, 0)
+    assert app.post("/categories", json={"name": "Trips", "category": "ENTERTAINMENT"}).status_code in (200, 201)
+    assert [each["name"] for each in app.get("/categories").json()["own"]] == ["Trips"]
+    page = shared.bens_page.get("/transactions/search?search=club").json()["transactions"]
+    assert {each["category"] for each in page} == {"HEALTH"}  # the rule is Ben's, and holds for all that he sees
+
+
+@pytest.mark.requirement("household.apps")
+def test_a_shared_account_does_not_exist_for_operations_on_accounts(shared: Served) -> None:
+    shared.share()
+    shared.settle()
+    app, giro, own = shared.bens_app, shared.account(shared.ben, GIRO.iban), shared.account(shared.ben, OWN.iban)
+    assert app.patch(f"/accounts/{giro}", json={"isHidden": True}).status_code == 404
+    assert app.delete(f"/accounts/{giro}?name=x").status_code == 404
+    assert app.post(f"/accounts/{giro}/merge", json={"into": own}).status_code == 404
+    assert app.post(f"/accounts/{own}/merge", json={"into": giro}).status_code == 404
+    payment = {"accountId": giro, "name": "Gym", "amount": 5, "frequency": "monthly", "nextExpected": "2026-12-01"}
+    assert app.post("/subscriptions/added", json=payment).status_code == 400
+    club = shared.bens_page.get(f"/subscriptions/details?status=all&accountIds={giro}").json()["subscriptions"]
+    assert club
+    for each in club:
+        said = app.post(f"/subscriptions/{each['id']}/confirmation", json={"confirmation": "confirmed"})
+        assert said.status_code == 404
+    assert app.post("/sync", json={"accountIds": [giro]}).status_code == 404
+    content = b'"Datum";"Betrag"\n'
+    said = app.post(f"/imports?filename=x.csv&accountId={giro}", content=content, headers=OF_FILES)
+    assert said.status_code == 400
+
+
+@pytest.mark.requirement("household.apps")
+def test_a_file_about_a_shared_account_tells_an_app_no_more_than_the_file(shared: Served) -> None:
+    shared.share()
+    shared.settle()
+    exported = shared.bens_page.get(
+        f"/transactions/export?format=camt053&accountIds={shared.account(shared.ben, GIRO.iban)}"
+    )
+    assert exported.status_code == 200
+
+    def sent(app: Any, dry_run: str) -> Any:
+        answer = app.post(f"/imports?filename=x.xml&dryRun={dry_run}", content=exported.content, headers=OF_FILES)
+        assert answer.status_code in (200, 202), answer.text
+        return answer.json()
+
+    of_page, of_app = sent(shared.bens_page, "true"), sent(shared.bens_app, "true")
+    assert of_page["known"] == 8
+    assert (of_app["new"], of_app["known"]) == (of_page["new"] + 8, 0)
+    assert of_app["accountIds"] == []
+    made = sent(shared.bens_page, "false")["importId"]
+    app = shared.bens_app
+    assert app.get("/imports").json() == {"imports": []}
+    assert app.get(f"/imports/{made}").json()["accountIds"] == []
+    assert app.delete(f"/imports/{made}").status_code == 404
+    assert [each["importId"] for each in shared.bens_page.get("/imports").json()["imports"]] == [made]
