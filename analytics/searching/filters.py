@@ -14,7 +14,7 @@ from analytics.cashflow import at_border, left_out
 from analytics.currencies import NO_RATES, foreign_currencies
 from analytics.letters import fold, plain
 from analytics.minor_digits import MINOR_DIGITS, MINOR_DIGITS_USUAL
-from analytics.refunds import NO_CATEGORY
+from analytics.refunds import NO_CATEGORY, known_category
 from analytics.search_text import searchable_text
 from analytics.searching.parts import NO_PARTS, in_own, is_split, with_part_in
 
@@ -109,11 +109,11 @@ def is_uncategorised() -> pl.Expr:
 def category_conditions(query: Query) -> Iterator[pl.Expr]:
     """The conditions of the query on the categories of a row, or of a part; that on the own category is `in_own`."""
     if query.category is not None:
-        yield pl.col("category") == query.category
+        yield known_category() == query.category
     if query.detailed_category is not None:
         yield pl.col("detailed_category") == query.detailed_category
     if query.categories:
-        yield pl.col("category").is_in(query.categories)
+        yield known_category().is_in(query.categories)
 
 
 def _row_conditions(query: Query) -> Iterator[pl.Expr]:

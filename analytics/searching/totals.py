@@ -106,7 +106,6 @@ def totals(
     """
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
     keys = {column: _KEYS[key](day) for column, key in zip(_columns(group_by), group_by, strict=True)}
-    home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
     whole = matching_rows(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
     once = None
     is_apart = not parts.is_empty()
@@ -118,17 +117,7 @@ def totals(
         once = totals(rows, query, **given).whole  # type: ignore[arg-type]
         numbered = whole if is_apart else whole.with_row_index("booking")
         whole, is_apart = numbered.join(tags.lazy(), on="id", how="left"), True
-    judged = whole.select(
-        *(["booking"] if is_apart else []),
-        "currency",
-        "booking_date",
-        income=pl.when(~is_expense).then(home).otherwise(_ZERO),
-        expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
-        refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
-        spelled=merchant() if "merchant" in group_by else None,
-        **keys,
-        left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
-    ).pipe(frame_of)
+    judged = _judged(whole, keys, refunds, with_names="merchant" in group_by, is_apart=is_apart)
     counted, shared = judged.lazy().filter(pl.col("left_out").is_null()), None
     if is_apart:
         judged, joined = judged.unique("booking"), _join_parts(counted, keys)
@@ -145,6 +134,24 @@ def totals(
         shared=shared,
         once=once,
     )
+
+
+def _judged(
+    rows: pl.LazyFrame, keys: Mapping[str, pl.Expr], refunds: pl.Series, *, with_names: bool, is_apart: bool
+) -> pl.DataFrame:
+    """Each row with its keys and with what it counts as, or why it does not."""
+    home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
+    return rows.select(
+        *(["booking"] if is_apart else []),
+        "currency",
+        "booking_date",
+        income=pl.when(~is_expense).then(home).otherwise(_ZERO),
+        expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
+        refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
+        spelled=merchant() if with_names else None,
+        **keys,
+        left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
+    ).pipe(frame_of)
 
 
 def expenses_by_place(

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 from anyio import to_thread
 from msgspec.structs import replace
 
+from auth.principal import Principal
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
@@ -46,17 +47,11 @@ async def export_transactions(
     nothing but accounts is selected, the header Next-Cursor has the cursor of the feed of changes after that state.
     Each user has one export made at a time, because it reads everything. Raises Unavailable while too many exports are
     being read."""
-    user_id, caller, turns = request.principal.user_id, request.principal, services.exports
-    filters = Filters(**parameters)
+    caller, turns, filters = request.principal, services.exports, Filters(**parameters)
+    user_id = caller.user_id
     filters.check(caller, include)
-    smallest, largest = filters.amounts
-    wanted = filters.selection(SelectedAccounts([], is_everything=True), caller)
+    wanted, searched = _listed_and_searched(filters, caller, amounts)
     is_searched = amounts != SIGNED or any(parameters.get(name) for name in OF_SEARCH)
-    if amounts == SIGNED:
-        wanted = wanted._replace(amount_min=smallest, amount_max=largest)
-        searched = replace(filters, amount_min=None, amount_max=None)
-    else:
-        searched = filters
     if is_searched:
         searched.query()  # is refused before a file is begun
     has_words = asks_for_words(include) or filters.needs_words
@@ -72,8 +67,8 @@ async def export_transactions(
                 chosen = Selection(ids=ids, amount_min=wanted.amount_min, amount_max=wanted.amount_max)
             else:
                 chosen = wanted._replace(ids=filters.ids(reading, caller, wanted))
-            if not is_searched and (wanted.category, wanted.detailed_category) != (None, None):
-                chosen = chosen.with_parts(annotations.parts_of_user(session, user_id))
+                if (wanted.category, wanted.detailed_category) != (None, None):
+                    chosen = chosen.with_parts(annotations.parts_of_user(session, user_id))
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,
@@ -94,11 +89,17 @@ async def export_transactions(
         except TooManyExports as error:
             raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
     name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"
+    disposition = f'attachment; filename="{name}"'
     return Answer(
-        body=file,
-        headers={
-            "content-type": "application/octet-stream",
-            "content-disposition": f'attachment; filename="{name}"',
-            **headers,
-        },
+        body=file, headers={"content-type": "application/octet-stream", "content-disposition": disposition, **headers}
     )
+
+
+def _listed_and_searched(filters: Filters, caller: Principal, amounts: str) -> tuple[Selection, Filters]:
+    """What the list's filters select, and what a search would be asked: limits of signed amounts are the list's."""
+    wanted = filters.selection(SelectedAccounts([], is_everything=True), caller)
+    if amounts != SIGNED:
+        return wanted, filters
+    smallest, largest = filters.amounts
+    listed = wanted._replace(amount_min=smallest, amount_max=largest)
+    return listed, replace(filters, amount_min=None, amount_max=None)

@@ -11,8 +11,8 @@ from analytics.cashflow import first_booking
 from analytics.classification.leaves import OWN_TRANSFER
 from analytics.frames import frame_of
 from analytics.periods import last_day
-from analytics.refunds import refund_ids
-from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
+from analytics.refunds import NO_CATEGORY, refund_ids
+from analytics.searching.comparison import CompareWith, Comparison, Span, comparison, whole_months
 from analytics.searching.filters import Sort, in_order, matching_rows
 from analytics.searching.per_period import NEXT, usual, whole_periods
 from analytics.searching.totals import (
@@ -107,25 +107,13 @@ def sum_transactions(
         _refuse_bookings(parameters, keys, today)
     selected = selected_or_all(reading.accounts, filters.account_ids, caller)
     selection, query = filters.selection(selected, caller), filters.query()
-    asked = _asked_span(filters) if compare_with is not None else None
-    spans = None
-    if compare_with is not None and asked is not None:
-        known_from = first_booking(reading.figures, selected.ids)
-        spans = comparison(asked, compare_with, today=today, known_from=known_from)
-        if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
-            raise Forbidden(MONTHLY_SUMS)
-        selection = _limited_to(selection, spans.span if spans is not None else asked)
-    parts, split = [_read(reading, caller, filters, selection)], reading.parts
-    if spans is not None:
-        parts.append(_read(reading, caller, filters, _limited_to(selection, spans.earlier)))
-    if DETAILED in keys and not caller.is_whole:
-        as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
-        parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
-    if "ownCategory" in keys:
-        parts = [part.with_columns(own_category_id=_owned(reading)) for part in parts]
-    tags = _tags(reading) if "tag" in keys else NO_TAGS
+    known_from = partial(first_booking, reading.figures, selected.ids)
+    asked, spans = _spans(filters, compare_with, caller, today=today, known_from=known_from)
+    read = [spans.span, spans.earlier] if spans is not None else [asked]
+    parts = [_read(reading, caller, filters, _limited_to(selection, each)) for each in read]
+    parts, split = _with_keys(reading, caller, keys, parts)
     currency, rates = money_of(services, reading, selected.accounts, pl.concat(part[["currency"]] for part in parts))
-    refunds = _refunds(reading, filters, selected, parts)
+    refunds, tags = _refunds(reading, filters, selected, parts), _tags(reading) if "tag" in keys else NO_TAGS
     now, *before = (
         totals(
             rows,
@@ -151,9 +139,8 @@ def sum_transactions(
         earlier = before[0] if before else None
         body |= _groups(now, earlier, shape, said, limit=limit, least=least, order=sort)
         if len(keys) == 1 and keys[0] in NEXT and not caller.figures_only:
-            first = max(filter(None, (filters.date_from, first_booking(reading.figures, selected.ids))), default=today)
-            periods = whole_periods(keys[0], first, min(filters.date_to or today, today))
-            body["perPeriod"] = _per_period(now, periods, currency) if periods else None
+            first = max(filter(None, (filters.date_from, known_from())), default=today)
+            body["perPeriod"] = _per_period(now, first, min(filters.date_to or today, today), currency)
     if asked is not None:
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
@@ -176,7 +163,9 @@ def found_ids(
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
     """Return the rows of the selection that are booked, pending or both, as `filters.status` asks, and have the tag and
     own category that the filters name; the latest booking date first. The caller applies the other filters
-    (`Filters.query`)."""
+    (`Filters.query`), that on OTHER always, which a row without a category has in figures alone (decision 17)."""
+    if selection.category == NO_CATEGORY:
+        selection = selection._replace(category=None)
     parts = []
     if filters.status != "pending":
         parts.append(reading.search_rows(selection))
@@ -236,14 +225,42 @@ def _refuse_bookings(parameters: dict[str, Any], keys: Sequence[Key], today: dat
         raise Forbidden(MONTHLY_SUMS)
 
 
-def _asked_span(filters: Filters) -> Span:
+def _spans(
+    filters: Filters,
+    compare_with: CompareWith | None,
+    caller: Principal,
+    *,
+    today: date,
+    known_from: Callable[[], date | None],
+) -> tuple[Span | None, Comparison | None]:
+    """The span that is compared, as asked for, and both spans as they are compared; None where nothing is, or nothing
+    earlier is known."""
+    if compare_with is None:
+        return None, None
     if filters.date_from is None or filters.date_to is None:
         raise BadRequest("compareWith: needs dateFrom and dateTo")
-    return Span(filters.date_from, filters.date_to)
+    asked = Span(filters.date_from, filters.date_to)
+    spans = comparison(asked, compare_with, today=today, known_from=known_from())
+    if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
+        raise Forbidden(MONTHLY_SUMS)
+    return asked, spans
 
 
-def _limited_to(selection: Selection, span: Span) -> Selection:
-    return selection._replace(date_from=span.first, date_to=span.last)
+def _with_keys(
+    reading: UserData, caller: Principal, keys: Sequence[Key], rows: Sequence[pl.DataFrame]
+) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """The rows, and the parts of split bookings, with the columns that these keys need, as the caller may know them."""
+    found, split = list(rows), reading.parts
+    if DETAILED in keys and not caller.is_whole:
+        as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
+        found, split = [part.with_columns(as_known) for part in found], split.with_columns(as_known)
+    if "ownCategory" in keys:
+        found = [part.with_columns(own_category_id=_owned(reading)) for part in found]
+    return found, split
+
+
+def _limited_to(selection: Selection, span: Span | None) -> Selection:
+    return selection._replace(date_from=span.first, date_to=span.last) if span is not None else selection
 
 
 def _owned(reading: UserData) -> pl.Expr:
@@ -266,9 +283,13 @@ def _names_of_words(reading: UserData, caller: Principal) -> Mapping[Key, Mappin
     return {"ownCategory": {id_: each.name for id_, each in reading.words.own.items()}, "tag": tags}
 
 
-def _per_period(now: Totals, periods: Sequence[date], currency: str) -> Json:
-    """As JSON, what a usual one of these periods comes to."""
+def _per_period(now: Totals, first: date, last: date, currency: str) -> Json | None:
+    """As JSON, what a usual one of the periods that lie wholly between these days comes to; None where there are
+    none."""
     (kind,) = now.group_by
+    periods = whole_periods(kind, first, last)
+    if not periods:
+        return None
     rows = now.groups.iter_rows(named=True)
     figures = {row["key_0"] if kind != "year" else date(row["key_0"], 1, 1): row for row in rows}
 
