@@ -17,7 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from handlers.work.services import BACKUPS_FOLDER, Services
+from handlers.work.services import Services
 from storage import connections, jobs
 from storage.database import StoreError
 from storage.migrations import runner, soundness
@@ -181,13 +181,12 @@ class _StoreFigures(Collector):
     def _kept_safe(self) -> Iterator[tuple[str, str, float]]:
         """Figures of disk, archive and backups, as far as they are known here."""
         database, path = self._services.everybody, self._services.store.path
-        folder = self._services.settings.data_dir
         if path is not None:
             yield "bankdata_disk_free_bytes", "Free room on the disk of the store.", shutil.disk_usage(path.parent).free
         if (archive := soundness.archive(database)) is not None:
             yield "bankdata_archive_failing", "Whether PostgreSQL fails to archive its WAL: 1 or 0.", archive.is_failing
             yield "bankdata_wal_kept_bytes", "WAL that nobody has fetched yet.", archive.kept_bytes
-        if (made := soundness.backed_up_at(database, folder / BACKUPS_FOLDER)) is not None:
+        if (made := self._services.backed_up_at()) is not None:
             yield (
                 "bankdata_backup_timestamp_seconds",
                 "When the newest backup was made.",

@@ -3,50 +3,18 @@
 
 import math
 
-from msgspec import Struct
-
 from handlers.commands.control_socket import Report
 from handlers.settings import Settings
+from handlers.work.costs import EMBEDDED, POSTGRESQL
 
 DAYS_OF_RECORD = 396  # for which the record of accesses is kept
 OPERATIONS_A_DAY = 5  # different ones that a user's app calls
 REQUESTS_A_DAY = 100  # of a user
 BUSIEST_HOUR = 0.2  # of the day's requests
 PLANNED_WITHIN = 5_400  # seconds, about each time of the plan
-BUSY = 0.5  # of a core: above, answers wait
 PROCESS_MB = 350  # of a process of the service, beside its cache
 INDEXES = 0.25  # of the disk: what a database should hold in memory
 MB, GB = 2**20, 2**30
-
-
-class Costs(Struct, frozen=True, kw_only=True):
-    """Costs over one kind of store: bytes on disk per user, bank connection and booking; milliseconds of processor time
-    per request and per planned sync without news, each as a pair (in the service, in the database)."""
-
-    user_bytes: int
-    connection_bytes: int
-    booking_bytes: int
-    request_ms: tuple[float, float]
-    sync_ms: tuple[float, float]
-
-    def disk(self, users: int, bookings: int, connections: int) -> int:
-        """The bytes on disk that so many users, bookings and bank connections take."""
-        return users * self.user_bytes + bookings * self.booking_bytes + connections * self.connection_bytes
-
-    def cores(self, requests: float, syncs: float) -> tuple[float, float]:
-        """The processor cores that the service and the database need for so many requests and syncs a second, each busy
-        half the time."""
-        service, database = (
-            (requests * request + syncs * sync) / 1000 / BUSY
-            for request, sync in zip(self.request_ms, self.sync_ms, strict=True)
-        )
-        return service, database
-
-
-EMBEDDED = Costs(user_bytes=220_000, connection_bytes=13_000, booking_bytes=500, request_ms=(0.13, 0), sync_ms=(85, 0))
-POSTGRESQL = Costs(
-    user_bytes=910_000, connection_bytes=7_000, booking_bytes=1_900, request_ms=(0.18, 0.03), sync_ms=(36, 32)
-)
 NIGHTS_KEPT = 7  # backups, by the timers of docs/deploy
 IDLE_WAL_BYTES = 1440 * 20_000  # a day: a segment each minute, as archive_command of docs/company.md packs it
 SYNC_WAL_BYTES = 5_000  # of a planned sync without news

@@ -71,7 +71,7 @@ def _kept_safe(services: Services, report: Report) -> list[str]:
             )
         elif archive.kept_bytes > WAL_KEPT_MAX:
             faults.append(f"PostgreSQL keeps {kept} of WAL: archive_command or a replication slot is behind.")
-    made = soundness.backed_up_at(database, services.settings.data_dir / BACKUPS_FOLDER)
+    made = services.backed_up_at()
     report.line(f"backup     {f'{made:%Y-%m-%d %H:%M} UTC' if made is not None else 'none is known'}")
     if made is not None and services.clock.now() - made > BACKUP_AGE_MAX:
         faults.append(f"The newest backup is of {made:%Y-%m-%d}: see why the nightly one fails.")

@@ -18,7 +18,8 @@ from handlers.oauth.mistakes import Mistake
 from handlers.oauth.site import OPERATOR_PAGE, ForUser, Site, Visit
 from handlers.people import remove_person
 from handlers.settings import in_force
-from handlers.work.services import BACKUPS_FOLDER, Services
+from handlers.work.costs import EMBEDDED, POSTGRESQL
+from handlers.work.services import Services
 from storage import connections, transactions, users
 from storage.oauth.moments import aware
 from storage.users import LastOperator, User
@@ -26,7 +27,6 @@ from storage.users import LastOperator, User
 PURPOSE = "operator"
 NOTICES = ("invitation_revoked", "person_paused", "person_unpaused", "person_removed", "operator_marked")
 SHOWN_BYTES = 10_000_000  # the steps in which somebody's storage is shown, so that it tells nothing of what they do
-BOOKING_BYTES = (500, 1_900)  # in a file, in PostgreSQL
 
 
 class ListedPerson(Struct, frozen=True, kw_only=True):
@@ -172,7 +172,7 @@ def _link_page(site: Site, visit: Visit, kind: str, link: str, *, name: str = ""
 def people(services: Services) -> list[ListedPerson]:
     """What an operator sees of everybody, by name."""
     everybody, server = services.everybody, services.authorization
-    bytes_each = BOOKING_BYTES[services.store.is_shared]
+    bytes_each = (POSTGRESQL if services.store.is_shared else EMBEDDED).booking_bytes
     return [
         ListedPerson(
             user=user,
@@ -184,13 +184,6 @@ def people(services: Services) -> list[ListedPerson]:
         )
         for user in users.everyone(everybody)
     ]
-
-
-def last_backup(services: Services) -> datetime | None:
-    """When the newest backup in the data folder was made; None without any."""
-    folder = services.settings.data_dir / BACKUPS_FOLDER
-    made = [each.stat().st_mtime for each in folder.iterdir()] if folder.is_dir() else []
-    return datetime.fromtimestamp(max(made), UTC) if made else None
 
 
 def _page(
@@ -205,7 +198,7 @@ def _page(
     outcome: Outcome | None = None,
 ) -> Response:
     services = site.services
-    shown = people(services)
+    shown, made = people(services), services.backed_up_at()
     failing = sum(count for each in shown for status, count in each.connections if status != "ACTIVE")
     return site.form_page(
         "operator.html",
@@ -219,7 +212,7 @@ def _page(
         invitations=site.server.links.invitations(),
         version=version("banking-data-service"),
         megabytes=-(-services.store.bytes // 1_000_000),
-        backup_at=last_backup(services),
+        backup_at=aware(made) if made is not None else None,
         round_at=datetime.fromtimestamp(services.scheduler.last_round_at, UTC),
         failing=failing,
         settings=in_force(os.environ),

@@ -84,15 +84,16 @@ def change(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
         if outcome.browser is None:
             return _page(site, visit, browser, user, at=share.id, outcome=outcome)
     site.server.shares.change(user, share, terms=terms, ends_at=ends_at, is_wider=is_wider)
-    site.services.households.round()
+    site.services.households.round(share.id)
     return _done(site, "share_changed")
 
 
 def end(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     """End the share that the form names, as its giver or its receiver, so that it is gone with the answer, and redirect
     to the page."""
-    site.server.shares.end(user, visit.form.get("share", ""))
-    site.services.households.round()
+    share_id = visit.form.get("share", "")
+    site.server.shares.end(user, share_id)
+    site.services.households.round(share_id)
     return _done(site, "share_ended")
 
 

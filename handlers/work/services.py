@@ -4,26 +4,23 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 from functools import partial
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import polars as pl
 from msgspec import Struct, field
 
-from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
-from connectors.connector import Connector, ProviderUnavailable
-from connectors.reference.checked_download import download_checked
+from connectors.connector import Connector
 from connectors.reference.exchange_rates import current_rates
 from connectors.sources.demo.live import LiveDemoBank
 from handlers import json_shapes
-from handlers.loopback import is_loopback
 from handlers.settings import Settings
 from handlers.web.open_streams import OpenStreams
 from handlers.web.steps.turns import Turns
+from handlers.work.app_documents import app_document
 from handlers.work.cache.reader import Reader
 from handlers.work.clock import Clock
 from handlers.work.clock_watch import ClockWatch
@@ -47,7 +44,7 @@ from storage.changes.incarnation import Incarnation, Life
 from storage.database import Database, Store, StoreUnavailable, Transaction, UserBusy, atomically
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
-from storage.migrations import runner
+from storage.migrations import runner, soundness
 from storage.users import User
 
 CLOCK_OFFSET = "clock offset, seconds"
@@ -153,6 +150,10 @@ class Services(Struct):
             " are not asked from here."
         )
 
+    def backed_up_at(self) -> datetime | None:
+        """The time (UTC) of the newest backup; None where none is known."""
+        return soundness.backed_up_at(self.everybody, self.settings.data_dir / BACKUPS_FOLDER)
+
     def forget_rates(self) -> None:
         """Drop the loaded rates and every cached answer, after newer rates have been installed."""
         self._rates = None
@@ -218,14 +219,7 @@ def open_services(
         stopped=stopped,
     )
     return_url, did = f"{settings.auth_url}{RETURN_PATH}", authorization.record.note
-    households = Households(
-        store=store,
-        clock=clock,
-        life=opened.life,
-        sharing=authorization.shares,
-        forget_access=authorization.access.forget,
-        after_import=housekeeping.after_import,
-    )
+    households = _households(opened, authorization, housekeeping)
     services = Services(
         settings=settings,
         store=store,
@@ -245,11 +239,15 @@ def open_services(
         sends_webhooks=sends_webhooks,
     )
     if for_server:
-        with suppress(StoreUnavailable):  # the scheduler does it later
-            households.round()  # what has ended while no server ran is gone before anybody asks
-    if for_server and services.missing_key is not None:
-        log.warning("%s", services.missing_key)
+        _begin_serving(services)
     return services
+
+
+def _begin_serving(services: Services) -> None:
+    with suppress(StoreUnavailable):  # the scheduler does it later
+        services.households.round()  # what has ended while no server ran is gone before anybody asks
+    if services.missing_key is not None:
+        log.warning("%s", services.missing_key)
 
 
 class _OpenedStore(Struct, frozen=True, kw_only=True):
@@ -324,6 +322,17 @@ def _housekeeping(
     )
 
 
+def _households(opened: _OpenedStore, authorization: AuthorizationServer, housekeeping: Housekeeping) -> Households:
+    return Households(
+        store=opened.store,
+        clock=opened.clock,
+        life=opened.life,
+        sharing=authorization.shares,
+        forget_access=authorization.access.forget,
+        after_import=housekeeping.after_import,
+    )
+
+
 def _scheduler(
     sync_engine: SyncEngine,
     opened: _OpenedStore,
@@ -375,20 +384,5 @@ def _authorization(settings: Settings, database: Database, sharing: StoreSharing
         ),
         clock.now_in_utc,
         has_other_processes=sharing.has_other_processes,
-        fetch=partial(_app_document, settings),
+        fetch=partial(app_document, settings),
     )
-
-
-def _app_document(settings: Settings, address: str) -> Document:
-    """The metadata document of an app, downloaded from this address. A service whose own address is this machine's may
-    fetch from this machine, and if the operator named hosts, these may have private addresses. Raises
-    DocumentRefused."""
-    try:
-        answer = download_checked(
-            address,
-            asks_loopback=is_loopback(urlsplit(settings.public_url).hostname or ""),
-            asks_private=settings.client_documents is not None,
-        )
-    except ProviderUnavailable as error:
-        raise DocumentRefused(str(error)) from None
-    return Document(body=answer.body, media_type=answer.media_type, cache_control=answer.cache_control)

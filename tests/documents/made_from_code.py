@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from handlers.cli import main
-from handlers.commands.capacity import EMBEDDED, LINK_MB, POSTGRESQL
+from handlers.commands.capacity import LINK_MB
 from handlers.settings import PREFIX, Settings
+from handlers.work.costs import EMBEDDED, POSTGRESQL
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 STORES = (EMBEDDED, POSTGRESQL)

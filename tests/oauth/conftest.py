@@ -295,10 +295,11 @@ def surroundings(server: AuthorizationServer, database: OpenStore | None) -> Any
         ),
         connecting=SimpleNamespace(sources={}, disconnect=lambda _ended: ()),
         incarnation=SimpleNamespace(id="life"),
-        households=SimpleNamespace(round=lambda: None),
+        households=SimpleNamespace(round=lambda _share_id: None),
         clock=SimpleNamespace(today=lambda: START.date()),
         scheduler=SimpleNamespace(last_round_at=START.timestamp()),
         of=lambda _user_id: database,
+        backed_up_at=lambda: None,
         everybody=database,
         store=SimpleNamespace(is_shared=False, bytes=12_000_000),
     )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.commands.capacity import EMBEDDED, LINK_MB, POSTGRESQL
+from handlers.commands.capacity import LINK_MB
+from handlers.work.costs import EMBEDDED, POSTGRESQL
 from tests.benchmarks.capacity import bytes_of_bookings, bytes_of_connections, bytes_of_users, memory_of_connections
 from tests.cli.conftest import bankdata
 from tests.engines import ENGINE, OpenStore

@@ -56,7 +56,7 @@ def end_share(services: Services, report: Report, *, user: User, share_id: str) 
     """End what a user gives or gets; CommandError for an id of nothing of theirs."""
     if not services.authorization.shares.end(user, share_id):
         raise CommandError("There is no such share. `bankdata shares list` shows them.")
-    services.households.round()
+    services.households.round(share_id)
     report.note("It has ended. What was shared is gone, or will be as soon as an import of that person is over.")
 
 

@@ -57,11 +57,11 @@ class Households(Struct, frozen=True, kw_only=True):
     forget_access: Callable[[], None]
     after_import: Callable[[str], None]
 
-    def round(self) -> None:
-        """Settle every accepted share whose giver or receiver has changed, or that has ended; a failure of one leaves
-        the others alone. Without shares this is one query."""
+    def round(self, only: str | None = None) -> None:
+        """Settle every accepted share (or only the one with this id) whose giver or receiver has changed, or that has
+        ended; a failure of one leaves the others alone. Without shares this is one query."""
         everybody = self.store.for_everybody()
-        found = shares.accepted(everybody)
+        found = [each for each in shares.accepted(everybody) if only in {None, each.id}]
         if not found:
             return
         states = users.states(everybody, {id_ for each in found for id_ in (each.giver_id, each.receiver_id) if id_})

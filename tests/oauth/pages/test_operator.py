@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from handlers.oauth import operator_page
 from storage import users
 from storage.users import LastOperator
 from tests.oauth.conftest import PASSWORD, fields
@@ -204,13 +203,3 @@ def test_an_operator_who_is_not_the_last_may_go_themselves(home: Any) -> None:
     answer = sent(alice, "remove", person=home.user.id, name="alice", current_password=PASSWORD)
     assert answer.headers["location"] == "/account"
     assert [each.name for each in users.everyone(home.database)] == ["bob"]
-
-
-@pytest.mark.requirement("people.operator")
-def test_the_newest_backup_is_found(home: Any, tmp_path: Any) -> None:
-    from types import SimpleNamespace
-
-    services: Any = SimpleNamespace(settings=SimpleNamespace(data_dir=tmp_path))
-    assert operator_page.last_backup(services) is None
-    (tmp_path / "backups" / "20261120-120000").mkdir(parents=True)
-    assert operator_page.last_backup(services) is not None
