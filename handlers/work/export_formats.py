@@ -23,7 +23,7 @@ from connectors.own_formats import jsonl, parquet_writer
 from handlers import json_shapes
 from storage import transactions
 from storage.accounts import StoredAccount
-from storage.annotations.annotations import OwnWords, Split
+from storage.annotations.annotation import OwnWords, Split
 from storage.database import Session
 from storage.importing.derivation import LEAF
 from storage.transactions import Selection

@@ -11,7 +11,7 @@ import polars as pl
 from analytics.classification.rules import ChosenCategory
 from analytics.frames import columns
 from storage.annotations import anchors, annotations
-from storage.annotations.annotations import OwnCategory
+from storage.annotations.annotation import OwnCategory
 from storage.database import Transaction, add_row, as_json, set_values
 
 KEPT_FOR = timedelta(days=90)

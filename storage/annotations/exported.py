@@ -16,7 +16,7 @@ from analytics.records import TransactionRecord
 from analytics.searching.parts import fit
 from storage.annotations import anchors, annotations, own_categories
 from storage.annotations.anchors import Anchor
-from storage.annotations.annotations import (
+from storage.annotations.annotation import (
     SPLITS_MAX,
     SPLITS_MIN,
     Annotation,

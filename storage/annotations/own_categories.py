@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from storage import rules
 from storage.annotations import annotations
-from storage.annotations.annotations import OwnCategory, fold_tag
+from storage.annotations.annotation import OwnCategory, fold_tag
 from storage.database import Session, Transaction, add_row, set_values
 from storage.transactions import NOT_HIDDEN
 

@@ -28,7 +28,7 @@ from storage import accounts, rules
 from storage.accounts import StoredAccount
 from storage.annotations import anchors, annotations, own_categories, targets
 from storage.annotations.anchors import Anchor
-from storage.annotations.annotations import (
+from storage.annotations.annotation import (
     SPLITS_MAX,
     SPLITS_MIN,
     Annotation,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from analytics.classification.rules import Rule, comparable_value
-from storage.annotations.annotations import fold_tag
+from storage.annotations.annotation import fold_tag
 from storage.database import Row, Transaction
 from storage.transactions import portions
 

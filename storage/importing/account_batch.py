@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import polars as pl
-from msgspec import Struct
 
 from analytics import frames
 from analytics.records import StatementRecord
 from storage import journal
 from storage.importing import contributions, statements, taken_back
-from storage.importing.batches import AccountStatement
+from storage.importing.batches import AccountReport, AccountStatement
 from storage.importing.derivation import Derivation
 from storage.importing.matching.balances import StatementsNearby
 from storage.importing.matching.exact_matches import (
@@ -33,7 +32,6 @@ from storage.importing.matching.stored_bookings import (
     StoredBookings,
 )
 from storage.importing.matching.windows import ReportedWindow, is_whole, windows
-from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import Spool, days_at_once
 from storage.importing.teller import FILES, Teller
 from storage.importing.written_bookings import COMPARED_AT_ONCE, WrittenBookings
@@ -51,17 +49,6 @@ STORED_AS = {
 }
 FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
 FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
-
-
-class AccountReport(Struct, frozen=True, kw_only=True):
-    """What the import of one batch did to one account: how many bookings it added (`new`, with those that were pending
-    or taken back before), and how many of its bookings were stored already (`known`). `same_as` is the account that it
-    seems to duplicate, if its user is being asked about that."""
-
-    account_id: str
-    new: int
-    known: int
-    same_as: Lookalike | None = None
 
 
 class AccountBatch:
@@ -88,7 +75,7 @@ class AccountBatch:
         """Merge these statements into the account: bookings, also those that the bank has corrected or taken back,
         pending ones, balances, and the gaps between statements. `source` is the id that the account would have by its
         source alone; stored rows of another source match by day and amount alone where nothing surer does."""
-        reported, older = self._newest(reported)
+        reported, older = contributions.newest_issues(self._teller, self._account_id, reported)
         given = windows(reported)
         self._notified = {place for each in reported if each.statement.is_notification for place in each.places}
         self._take_back_corrected(reported)
@@ -119,20 +106,6 @@ class AccountBatch:
             return None
         first, end = (bisect_left(self._ids["place"], each) for each in (reported.places.start, reported.places.stop))
         return " ".join(self._ids["stored_id"][first:end].unique(maintain_order=True))
-
-    def _newest(self, reported: Sequence[AccountStatement]) -> tuple[list[AccountStatement], list[StatementRecord]]:
-        """These statements without those of which a newer issue came before, and what older issues said of the rest:
-        whatever the order of files, the bank's last word counts."""
-        newest, older = [], []
-        for each in reported:
-            issued_at = each.statement.issued_at or ""
-            known = contributions.issues(
-                self._session, self._user_id, self._account_id, each.statement, self._teller.now
-            )
-            if all((other.issued_at or "") <= issued_at for other in known):
-                newest.append(each)
-                older += [other for other in known if (other.issued_at or "") < issued_at]
-        return newest, older
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone that was exported before one that is known: it tells bookings that the

@@ -17,6 +17,7 @@ from analytics.records import (
     TransactionRecord,
 )
 from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX
+from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import Spool, without_nul
 from storage.importing.statements import AHEAD_DAYS_MAX
 
@@ -68,6 +69,17 @@ class ReadBatch(Struct, frozen=True):
     spool: Spool
     warnings: list[str]
     name: str | None = None
+
+
+class AccountReport(Struct, frozen=True, kw_only=True):
+    """What the import of one batch did to one account: how many bookings it added (`new`, with those that were pending
+    or taken back before), and how many of its bookings were stored already (`known`). `same_as` is the account that it
+    seems to duplicate, if its user is being asked about that."""
+
+    account_id: str
+    new: int
+    known: int
+    same_as: Lookalike | None = None
 
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:

@@ -87,6 +87,21 @@ def issues(
     ]
 
 
+def newest_issues(
+    teller: Teller, account_id: str, reported: Sequence[AccountStatement]
+) -> tuple[list[AccountStatement], list[StatementRecord]]:
+    """These statements without those of which a newer issue came before, and what older issues said of the rest:
+    whatever the order of files, the bank's last word counts."""
+    newest, older = [], []
+    for each in reported:
+        issued_at = each.statement.issued_at or ""
+        known = issues(teller.session, teller.user.id, account_id, each.statement, teller.now)
+        if all((other.issued_at or "") <= issued_at for other in known):
+            newest.append(each)
+            older += [other for other in known if (other.issued_at or "") < issued_at]
+    return newest, older
+
+
 def remember(
     session: Transaction,
     reported: Sequence[AccountStatement],

@@ -1,7 +1,7 @@
 """Stores one batch in one transaction: merged account by account, flagged, paired and journalled."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -16,7 +16,7 @@ from storage.annotations import anchors, exported, rule_tags
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
-from storage.importing.account_batch import AccountBatch, AccountReport
+from storage.importing.account_batch import AccountBatch
 from storage.importing.account_identity import (
     OWN_IDS_LOOKED_AT,
     AccountUnclear,
@@ -28,7 +28,7 @@ from storage.importing.account_identity import (
     remember,
     still_there,
 )
-from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
+from storage.importing.batches import AccountReport, AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
 from storage.importing.lent_bookings import give_back, lend
@@ -137,11 +137,21 @@ class _Import:
 
         Raises AccountUnclear, and InvalidRecord where the user has chosen the account of a batch that is about several.
         """
+        parts, sources = self._parts(batch)
+        derivation = Derivation.of_user(self.session, self.user.id)
+        self.rules = derivation.rules
+        return [
+            self._merge(batch, part, id_, sources[id_], reported, derivation) for (part, id_), reported in parts.items()
+        ]
+
+    def _parts(self, batch: ReadBatch) -> tuple[Mapping[tuple[int, str], list[AccountStatement]], Mapping[str, str]]:
+        """The statements of the batch by file of the container and account id, and each account's id by its source
+        alone; the accounts are there afterwards."""
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)
         parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
-        owners: dict[str, Owner] = {}
+        sources: dict[str, str] = {}
         unnamed: dict[tuple[str, str], Owner] = {}
         named = {(account.stable_key, account.currency) for account in by_account}
         self.currencies = {currency for _, currency in named}
@@ -164,36 +174,43 @@ class _Import:
             self.bring(whose.account, whose.account_id)
             if self.teller.is_live and not whose.is_remembered:
                 remember(self.teller, account, whose)
-            owners.setdefault(whose.account_id, whose)
+            sources.setdefault(whose.account_id, whose.source_id)
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in reported]
-        derivation = Derivation.of_user(self.session, self.user.id)
-        self.rules = derivation.rules
-        reports: list[AccountReport] = []
-        for (part, id_), reported in parts.items():
-            batch_id = _part_of(batch, part)
-            source = owners[id_].source_id
-            if self.teller.is_live:
-                reported = contributions.forget_repeat(self.teller, id_, source, reported)
-            contributions.remember(
-                self.session,
-                reported,
-                batch.spool,
-                user_id=self.user.id,
-                job_id=self.job_id,
-                connection_id=self.teller.connection.id,
-                account_id=id_,
-                source_id=source,
-                batch_id=batch_id,
-                label=batch.name,
-                imported_at=self.teller.now,
-            )
-            into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
-            reports.append(into.merge(source, reported))
-            self.changes += into.changes
-            self.written += into.written
-            if batch.spool.with_words:
-                self._take_over_words(batch.spool, id_, reported)
-        return reports
+        return parts, sources
+
+    def _merge(
+        self,
+        batch: ReadBatch,
+        part: int,
+        account_id: str,
+        source: str,
+        reported: list[AccountStatement],
+        derivation: Derivation,
+    ) -> AccountReport:
+        """Keep what one file reported about an account as a contribution, and merge it into that account."""
+        batch_id = _part_of(batch, part)
+        if self.teller.is_live:
+            reported = contributions.forget_repeat(self.teller, account_id, source, reported)
+        contributions.remember(
+            self.session,
+            reported,
+            batch.spool,
+            user_id=self.user.id,
+            job_id=self.job_id,
+            connection_id=self.teller.connection.id,
+            account_id=account_id,
+            source_id=source,
+            batch_id=batch_id,
+            label=batch.name,
+            imported_at=self.teller.now,
+        )
+        into = AccountBatch(self.teller, account_id, batch_id, batch.spool, derivation)
+        report = into.merge(source, reported)
+        self.changes += into.changes
+        self.written += into.written
+        if batch.spool.with_words:
+            self._take_over_words(batch.spool, account_id, reported)
+        return report
 
     def _take_over_words(self, spool: Spool, account_id: str, reported: Sequence[AccountStatement]) -> None:
         """Copy the annotations in an export of this service to the bookings of this account that they fit, except where

@@ -9,8 +9,7 @@ from storage import accounts, connections, jobs, journal, users
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import ingest, same_accounts, transfer_pairs
-from storage.importing.account_batch import AccountReport
-from storage.importing.batches import ReadBatch
+from storage.importing.batches import AccountReport, ReadBatch
 from storage.importing.lent_bookings import give_back, lend
 from storage.importing.teller import Teller
 from storage.jobs import Job, JobEnded

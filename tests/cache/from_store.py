@@ -19,7 +19,7 @@ from handlers.work.cache.user_data import Need, UserData
 from storage import accounts, connections, rules, transactions, users
 from storage.accounts import StoredAccount
 from storage.annotations import annotations
-from storage.annotations.annotations import OwnWords
+from storage.annotations.annotation import OwnWords
 from storage.connections import Status
 from storage.database import Row, Session, Store
 from storage.transactions import KEPT, LIST_COLUMNS, Selection, for_search

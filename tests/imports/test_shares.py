@@ -18,7 +18,7 @@ from auth.tokens.access_check import principal_of
 from handlers.work.services import Services, open_services
 from storage import accounts, connections, transactions, users
 from storage.annotations import annotations
-from storage.annotations.annotations import Annotation
+from storage.annotations.annotation import Annotation
 from storage.importing import ingest
 from storage.importing.batches import read_batch
 from storage.oauth import grants, shares

@@ -10,7 +10,7 @@ from analytics.classification.rules import ChosenCategory
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, kept_layouts, rules, users
 from storage.annotations import annotations
-from storage.annotations.annotations import Annotation
+from storage.annotations.annotation import Annotation
 from storage.database import Database
 from storage.kept_layouts import KeptLayout
 from tests.conftest import NOW

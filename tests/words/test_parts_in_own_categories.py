@@ -3,7 +3,7 @@
 import pytest
 
 from storage.annotations import own_categories
-from storage.annotations.annotations import OwnCategory
+from storage.annotations.annotation import OwnCategory
 from storage.database import Transaction
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, OTHER, booked, by_name, rows_of, writer

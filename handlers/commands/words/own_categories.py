@@ -8,7 +8,7 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.work.services import Services
 from storage.annotations import annotations, own_categories
-from storage.annotations.annotations import OwnCategory, fold_tag
+from storage.annotations.annotation import OwnCategory, fold_tag
 from storage.annotations.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 from storage.database import Session, Transaction
 from storage.importing import derivation

@@ -14,7 +14,7 @@ from handlers.web.errors import BadRequest, Conflicting, NotFound
 from handlers.web.request import Request
 from handlers.work.services import Services
 from storage.annotations import annotations, own_categories
-from storage.annotations.annotations import OwnCategory
+from storage.annotations.annotation import OwnCategory
 from storage.annotations.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 from storage.database import Session, Transaction
 from storage.importing import derivation

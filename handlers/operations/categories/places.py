@@ -6,7 +6,7 @@ from typing import Any
 from analytics.classification.facts import LEAVES, category_of
 from analytics.classification.rules import ChosenCategory
 from handlers.web.errors import BadRequest
-from storage.annotations.annotations import OwnCategory
+from storage.annotations.annotation import OwnCategory
 
 Place = tuple[str | None, str | None, str | None]
 """Category, finer category, own category."""

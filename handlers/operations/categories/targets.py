@@ -27,7 +27,7 @@ from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import Need, UserData
 from handlers.work.services import Services
 from storage.annotations import targets
-from storage.annotations.annotations import OwnCategory
+from storage.annotations.annotation import OwnCategory
 from storage.annotations.targets import AMOUNT_MAX, TARGETS_MAX, Target, TooManyTargets
 from storage.database import Transaction
 from storage.transactions import Selection

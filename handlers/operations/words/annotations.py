@@ -20,7 +20,7 @@ from handlers.web.request import Request
 from handlers.work.services import Services
 from storage import transactions
 from storage.annotations import annotations
-from storage.annotations.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, Annotation, OwnCategory
+from storage.annotations.annotation import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, Annotation, OwnCategory, is_note
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 
@@ -79,7 +79,7 @@ def annotation_after(
     if row["is_adjusting_entry"] and any(changes.get(name) for name in PLACES):
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:
-        if not annotations.is_note(changes["note"] or ""):
+        if not is_note(changes["note"] or ""):
             raise BadRequest(f"note: at most {NOTE_LENGTH_MAX} characters, none of them a control character")
         annotation = replace(annotation, note=changes["note"] or None)
     own: Mapping[str, OwnCategory] = {}

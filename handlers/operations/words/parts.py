@@ -12,7 +12,7 @@ from handlers.names import Json
 from handlers.operations.categories.places import Place
 from handlers.web.errors import BadRequest
 from storage.annotations import annotations
-from storage.annotations.annotations import (
+from storage.annotations.annotation import (
     NOTE_LENGTH_MAX,
     SPLITS_MAX,
     SPLITS_MIN,
@@ -20,6 +20,7 @@ from storage.annotations.annotations import (
     OwnCategory,
     Split,
     Tag,
+    is_note,
 )
 from storage.database import Row
 
@@ -105,7 +106,7 @@ def _part(
     if category is None:
         raise BadRequest("splits: each part needs a category, a detailedCategory or an ownCategoryId")
     note, names = given.get("note") or None, given.get("tags") or []
-    if not annotations.is_note(note or ""):
+    if not is_note(note or ""):
         raise BadRequest(f"splits: a note has at most {NOTE_LENGTH_MAX} characters, none of them a control character")
     if not all(map(is_tag, names)):
         raise BadRequest(f"splits: a tag has 1 to {TAG_LENGTH_MAX} printable characters")

@@ -14,7 +14,7 @@ from handlers.operations.words.parts import own_shape
 from handlers.web.errors import Forbidden
 from handlers.work.cache.entries import Shown
 from handlers.work.cache.user_data import UserData
-from storage.annotations.annotations import Annotation, OwnCategory
+from storage.annotations.annotation import Annotation, OwnCategory
 
 ASKED = "annotation"
 DETAILED = "detailedCategory"

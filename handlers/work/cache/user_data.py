@@ -16,7 +16,7 @@ from analytics.searching.parts import NO_PARTS
 from handlers.web.request import Answer
 from handlers.work.cache.entries import Entries, Render, Shown, fit_copy, frame_bytes, with_leaf
 from storage.accounts import StoredAccount
-from storage.annotations.annotations import OwnWords
+from storage.annotations.annotation import OwnWords
 from storage.changes.first_answers import FirstAnswers, Newest, Sum
 from storage.connections import Status
 from storage.database import Row
