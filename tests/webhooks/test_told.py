@@ -11,7 +11,7 @@ import pytest
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
 from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
-from handlers.operations.events import webhook_delivery, webhook_secrets, webhooks
+from handlers.operations.events import sending_bounds, webhook_delivery, webhook_secrets, webhooks
 from handlers.operations.events.sending_bounds import OF_EACH
 from storage import users
 from storage.database import StoreUnavailable
@@ -444,7 +444,7 @@ def try_out_of_another(told: Told, path: str) -> None:
 @pytest.mark.requirement("webhooks.told")
 def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE", 4)
-    monkeypatch.setitem(OF_EACH, "user", 3)
+    monkeypatch.setattr(sending_bounds, "OF_UNPROVEN", {**OF_EACH, "user": 3})
     told.receiver.waits["/hangs"] = threading.Event()
     client = told.client()
     hanging = [told.hook(client, "/hangs") for _ in range(3)]
@@ -465,7 +465,7 @@ def test_whoever_has_much_to_be_told_does_not_keep_others_from_the_same_look(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE", 4)
-    monkeypatch.setitem(OF_EACH, "user", 2)
+    monkeypatch.setattr(sending_bounds, "OF_UNPROVEN", {**OF_EACH, "user": 2})
     told.receiver.waits["/hangs"] = threading.Event()
     client = told.client()
     made = told.hook(client, "/hangs")

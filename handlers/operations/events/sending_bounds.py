@@ -11,8 +11,8 @@ from storage.webhooks.hooks import Webhook
 SLOW_MILLISECONDS = 2_000  # a receiver has 15 seconds by default, and good ones take a tenth of one
 REMEMBERED_MAX = 10_000  # then everything is learned anew
 OF_EACH = {"webhook": 8, "user": 16, "host": 32}
-OF_SLOW = {"webhook": 1, "user": 4, "host": 2}
-"""The same for those whose last delivery took long, until one is answered soon."""
+OF_UNPROVEN = {"webhook": 1, "user": 4, "host": 2}
+"""The same for those who are new, or whose last delivery took long, until one is answered soon."""
 
 
 class _Sharer(NamedTuple):
@@ -21,11 +21,11 @@ class _Sharer(NamedTuple):
 
 
 class SendingBounds:
-    """Counts what is on its way, and remembers who was slow."""
+    """Counts what is on its way, and remembers who is quick."""
 
     def __init__(self) -> None:
         self._busy: Counter[_Sharer] = Counter()
-        self._slow: set[_Sharer] = set()
+        self._quick: set[_Sharer] = set()
         self._hosts: dict[str, str] = {}  # by the id of the webhook
 
     def count(self, webhooks: Iterable[Webhook]) -> None:
@@ -50,17 +50,17 @@ class SendingBounds:
     def note(self, webhook: Webhook, milliseconds: int) -> None:
         """Remember that a delivery to this webhook took so long."""
         if milliseconds >= SLOW_MILLISECONDS:
-            self._slow.update(self._sharers(webhook))
+            self._quick.difference_update(self._sharers(webhook))
         else:
-            self._slow.difference_update(self._sharers(webhook))
+            self._quick.update(self._sharers(webhook))
 
     def _is_full(self, sharer: _Sharer) -> bool:
-        return self._busy[sharer] >= (OF_SLOW if sharer in self._slow else OF_EACH)[sharer.kind]
+        return self._busy[sharer] >= (OF_EACH if sharer in self._quick else OF_UNPROVEN)[sharer.kind]
 
     def _sharers(self, webhook: Webhook) -> Iterator[_Sharer]:
-        if len(self._hosts) >= REMEMBERED_MAX or len(self._slow) >= REMEMBERED_MAX:
+        if len(self._hosts) >= REMEMBERED_MAX or len(self._quick) >= REMEMBERED_MAX:
             self._hosts.clear()
-            self._slow.clear()
+            self._quick.clear()
         host = self._hosts.setdefault(webhook.id, urlsplit(webhook.url).netloc.rpartition("@")[2])
         yield _Sharer("webhook", webhook.id)
         yield _Sharer("user", webhook.user_id)

@@ -7,6 +7,7 @@ and learns of receivers only what the sending process reports. The pauses before
 
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from random import SystemRandom
@@ -65,6 +66,7 @@ class Deliverer:
         self._sender: SendingProcess | None = None  # started with the first delivery
         self._bounds = SendingBounds()
         self.on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
+        self._outcomes = deque[Mapping[str, Any]]()  # that are to be stored
 
     def work(self) -> None:
         """Send deliveries and store their outcomes, round by round, until the sync engine stops, and then end the
@@ -87,15 +89,17 @@ class Deliverer:
         self.close()
 
     def round(self) -> None:
-        """Have the due deliveries sent, and store outcomes as they arrive until it is time for the next look."""
+        """Have the due deliveries sent, and store outcomes as they arrive until it is time for the next look: a hundred
+        that time out together delay nobody else's."""
         is_idle = not self._send_due() and not self.on_its_way
         until = time.monotonic() + LOOK_EVERY * (self._idle_looks if is_idle else 1)
         while (left := until - time.monotonic()) > 0 and not self._stop_event.is_set():
             if self._sender is None:
                 self._stop_event.wait(left)
                 return
-            for outcome in self._sender.outcomes(within=left):
-                self._settle(outcome)
+            self._outcomes += self._sender.outcomes(within=0 if self._outcomes else left)
+            if self._outcomes:
+                self._settle(self._outcomes.popleft())
 
     def close(self) -> None:
         """End the sending process and forget what is on its way; deliveries without an outcome are sent again once
@@ -104,6 +108,7 @@ class Deliverer:
             self._sender.close()
         self._sender = None
         self.on_its_way.clear()
+        self._outcomes.clear()
 
     def _send_due(self) -> bool:
         """Have due deliveries sent, within the bounds for each webhook, user and host, and return whether any was due,
