@@ -252,6 +252,15 @@ def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: b
     return {row["id"]: row for row in rows}
 
 
+def ids_beginning(session: Session, user_id: str, beginning: str) -> list[str]:
+    """The ids of the user's bookings that begin so, in hexadecimal digits, those of hidden accounts too."""
+    rows = session.rows(
+        "SELECT id FROM transactions WHERE user_id = $1 AND id >= $2 AND id < $3 ORDER BY id",
+        *(user_id, beginning, f"{beginning}g"),
+    )
+    return [row["id"] for row in rows]
+
+
 def ids_where(session: Session, user_id: str, column: str, is_meant: Callable[[str], bool]) -> list[str]:
     """The ids of the user's bookings, in no order, of which this column has a value that is meant."""
     said = session.rows(f"SELECT DISTINCT {column} AS value FROM transactions WHERE user_id = $1", user_id)

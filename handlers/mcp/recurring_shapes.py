@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from analytics.minor_digits import in_digits
-from handlers.mcp.tool_call import day, ref_of
+from handlers.mcp.tool_call import booking_ref, day, ref_of
 from handlers.mcp.untrusted_texts import bank_text
 from handlers.names import Json
 
@@ -27,6 +27,16 @@ def stream_of(payment: Json) -> Json:
         "comingCharges": coming,
         "flags": flags,
         "bank_text": texts,
+    }
+
+
+def charge_of(charge: Json) -> Json:
+    """A charge of a recurring payment, with refs for ids."""
+    return {
+        "ref": booking_ref(charge["transactionId"]),
+        "account": ref_of(charge["accountId"]),
+        "bookingDate": day(charge["bookingDate"]),
+        **{name: charge[name] for name in ("amount", "isOccurrence")},
     }
 
 

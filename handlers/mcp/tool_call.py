@@ -1,5 +1,6 @@
 """One tool call being answered: who asks, which accounts are meant, and how strangers' texts in rows are fenced."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,9 +20,12 @@ from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.work.cache.user_data import Need
 from handlers.work.services import Services
+from storage import transactions
 from storage.accounts import SelectedAccounts
 
 REF_LENGTH = 8  # hexadecimal digits: of users with a thousand accounts, one in ten thousand has two equal refs
+BOOKING_REF_LENGTH = 10  # the same: of users with fifty thousand bookings, one in a thousand has two equal refs
+BOOKING_REF = re.compile(rf"t_([0-9a-f]{{{BOOKING_REF_LENGTH}}})")
 UNKNOWN_ACCOUNT = (
     "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
 )
@@ -92,9 +96,19 @@ class ToolCall(Struct):
             texts, _flags = bank_text(account_texts(account))
             iban = account.get("iban")
             self.accounts.append(
-                {"ref": self._refs[id_], "id": id_, "iban": masked_field(iban) if iban else None, "bank_text": texts}
+                {"ref": self._refs[id_], "iban": masked_field(iban) if iban else None, "bank_text": texts}
             )
         return self._refs[id_]
+
+    async def booking_id(self, named: str) -> str:
+        """The id of the booking with this ref, if there is exactly one; else what is named, which may be an id."""
+        found = BOOKING_REF.fullmatch(named)
+        if found is None:
+            return named
+        user_id = self.caller.user_id
+        store, beginning = self.services.of(user_id), f"txn_{found[1]}"
+        ids = await run_in_threadpool(transactions.ids_beginning, store, user_id, beginning)
+        return ids[0] if len(ids) == 1 else named
 
     async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
         """Transactions of the contract as rows of a list, with fenced texts and flags; `more` names further members
@@ -124,7 +138,7 @@ class ToolCall(Struct):
             del texts["merchantName"]
         fenced, flags = bank_text(texts, more_flags=known.flags(row), is_known=known.is_known(row))
         return {
-            "id": row["id"],
+            "ref": booking_ref(row["id"]),
             "bookingDate": day(row["bookingDate"]),
             "amount": row["amount"],
             "currency": row["currency"],
@@ -140,6 +154,11 @@ class ToolCall(Struct):
 def ref_of(account_id: str) -> str:
     """The short name of an account, `a_` and the first eight characters of its id, so that it never changes."""
     return f"a_{account_id.removeprefix('acc_')[:REF_LENGTH]}"
+
+
+def booking_ref(transaction_id: str) -> str:
+    """The short name of a booking, `t_` and the first ten characters of its id, so that it never changes."""
+    return f"t_{transaction_id.removeprefix('txn_')[:BOOKING_REF_LENGTH]}"
 
 
 def account_texts(account: Mapping[str, Any]) -> dict[str, str | None]:

@@ -73,7 +73,8 @@ async def search_transactions(
     filters |= {"accountIds": await call.account_ids(accountIds), "counted": counted}
     matches = await call.ask("searchTransactions", sort=sort, page=page, perPage=perPage, **filters)
     totals = await call.ask("sumTransactions", **filters)
-    rows = await call.rows(matches["transactions"], "status")
+    more = () if filters["status"] == "booked" else ("status",)
+    rows = await call.rows(matches["transactions"], *more)
     return {
         "today": call.today,
         **(await _nearest(call, filters, totals["count"])),
@@ -203,7 +204,7 @@ async def explain_figure(
             ],
             "missedCharges": [day(missed) for missed in payment["missedCharges"][-HISTORY_MAX:]],
         }
-        answer["charges"] = [{**charge, "bookingDate": day(charge["bookingDate"])} for charge in charges[shown]]
+        answer["charges"] = [recurring_shapes.charge_of(charge) for charge in charges[shown]]
         total = len(charges)
     else:
         if kind == "month":
@@ -231,8 +232,9 @@ async def _ask_or_refuse(call: ToolCall, unknown: str, operation_id: str, **argu
 
 async def get_transaction(call: ToolCall, id: str, includeIban: bool) -> Json:
     """One transaction with all its details, and the reasons for its type, category and merchant."""
-    row = await call.ask("getTransaction", id=id)
-    why = await call.ask("explainTransaction", id=id)
+    booking_id = await call.booking_id(id)
+    row = await call.ask("getTransaction", id=booking_id)
+    why = await call.ask("explainTransaction", id=booking_id)
     shows_numbers = includeIban and call.shows_numbers
     remarkable = (await call.relations([row])).flags(row)
     return await call.shape(lambda: _detail(call, row, why, remarkable, shows_numbers=shows_numbers))

@@ -69,7 +69,7 @@ const { tools } = await client.listTools()
 const rows = await client.callTool({ name: 'search_transactions', arguments: {} })
 const given = {
   explain_figure: { kind: 'month', key: '2026-10' },
-  get_transaction: { id: rows.structuredContent.transactions[0].id },
+  get_transaction: { id: rows.structuredContent.transactions[0].ref },
   refresh_bank_data: { waitSeconds: 1 },
 }
 for (const { name } of tools) {

@@ -60,7 +60,7 @@ def test_cents_from_strangers_are_withheld_in_lists_and_nothing_else_is(holder: 
     assert len(rows) == len(told)
     purposes = set()
     for row in withheld:
-        shown = someone.answer("get_transaction", id=row["id"])["transaction"]
+        shown = someone.answer("get_transaction", id=row["ref"])["transaction"]
         assert shown["flags"] == ["cents_from_stranger"]
         purposes.add(shown["bank_text"]["purpose"])
     assert purposes == {"«a word from a stranger»", "«a name that is known»", "«no number at all»"}

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
 from handlers import operations
+from handlers.mcp.tool_call import ref_of
 from handlers.operations import KNOWS_COVERAGE, SHOWS_BOOKINGS
 from storage import users
 from storage.oauth.grants import Terms
@@ -437,7 +438,7 @@ def test_tools_know_granted_accounts_only(granted: Granted) -> None:
     someone = granted.assistant(only(first))
     assert [account["id"] for account in someone.answer("get_overview")["accounts"]] == [first]
     found = someone.answer("search_transactions", perPage=50)
-    assert [account["id"] for account in found["accounts"]] == ([first] if found["transactions"] else [])
+    assert [account["ref"] for account in found["accounts"]] == ([ref_of(first)] if found["transactions"] else [])
     assert found["totals"] == body_of(granted.every, "/transactions/totals", accountIds=first)
     assert (
         someone.answer("get_cashflow")["cashflow"] == body_of(granted.every, "/cashflow", accountIds=first)["cashflow"]

@@ -87,7 +87,7 @@ def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: 
             assert rows is not None
             arguments: dict[str, dict[str, Any]] = {
                 "explain_figure": {"kind": "month", "key": "2026-10"},
-                "get_transaction": {"id": rows["transactions"][0]["id"]},
+                "get_transaction": {"id": rows["transactions"][0]["ref"]},
                 "refresh_bank_data": {"waitSeconds": 1},
             }
             prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]

@@ -52,7 +52,7 @@ def flags(holder: Holder, *records: TransactionRecord, bank: str = "DKB") -> dic
     somebody = assistant_of(holder)
     rows = listed(somebody)
     for row in rows:
-        assert somebody.answer("get_transaction", id=row["id"])["transaction"]["flags"] == row["flags"]
+        assert somebody.answer("get_transaction", id=row["ref"])["transaction"]["flags"] == row["flags"]
     return {str(row["amount"]): row["flags"] for row in rows}
 
 

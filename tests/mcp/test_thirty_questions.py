@@ -19,6 +19,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
+from handlers.mcp.tool_call import booking_ref, ref_of
 from storage import accounts, users
 from storage.accounts import StoredAccount
 from storage.oauth.grants import Terms
@@ -129,7 +130,7 @@ def month(row: Row) -> str:
 def largest(ledger: Ledger, count: int) -> list[tuple[str, Decimal]]:
     rows = [row for row in ledger.rows("2026-01-01") if amount_of(row) < 0]
     rows.sort(key=lambda row: (-amount_of(row), day_of(row), cast(str, row["id"])), reverse=True)
-    return [(cast(str, row["id"]), amount_of(row)) for row in rows[:count]]
+    return [(booking_ref(cast(str, row["id"])), amount_of(row)) for row in rows[:count]]
 
 
 def top(groups: dict[str | None, list[Row]], count: int) -> dict[str | None, Decimal]:
@@ -141,13 +142,12 @@ def table(told: Json, column: str = "expenses") -> dict[str | None, Decimal]:
     """One column of the groups by their key, with names in place of what stands for them."""
     groups = told["groups"]
     place = groups["columns"].index(column)
-    refs = {account["ref"]: account["id"] for account in told["accounts"]}
     names = {key: text.strip("«»") for key, text in groups["bank_text"].items()}
-    return {refs.get(row[0], names.get(row[0], row[0])): row[place] for row in groups["rows"]}
+    return {names.get(row[0], row[0]): row[place] for row in groups["rows"]}
 
 
 def found(told: Json) -> list[tuple[str, Decimal]]:
-    return [(row["id"], row["amount"]) for row in told["transactions"]]
+    return [(row["ref"], row["amount"]) for row in told["transactions"]]
 
 
 def dearer(ledger: Ledger) -> dict[str, tuple[Decimal, str]]:
@@ -319,7 +319,11 @@ QUESTIONS = [
         "Wurde mir etwas doppelt abgebucht?",
         looks_for(flag="possible_duplicate"),
         lambda answers: found(answers[0]),
-        lambda ledger: [(row["id"], amount_of(row)) for row in ledger.booked if row["is_potential_duplicate"]],
+        lambda ledger: [
+            (booking_ref(cast(str, row["id"])), amount_of(row))
+            for row in ledger.booked
+            if row["is_potential_duplicate"]
+        ],
     ),
     Question(
         "What was the balance on 30 September?",
@@ -359,7 +363,10 @@ QUESTIONS = [
         "Was ist noch vorgemerkt?",
         looks_for(status="pending"),
         lambda answers: (answers[0]["totals"]["expenses"], found(answers[0])),
-        lambda ledger: (spent(ledger.pending), [(row["id"], amount_of(row)) for row in ledger.pending]),
+        lambda ledger: (
+            spent(ledger.pending),
+            [(booking_ref(cast(str, row["id"])), amount_of(row)) for row in ledger.pending],
+        ),
     ),
     Question(
         "Can I afford 900 in the next thirty days?",
@@ -463,7 +470,7 @@ QUESTIONS = [
         grouped(),
         lambda ledger: {
             key: spent(rows)
-            for key, rows in by(ledger.rows("2026-01-01"), lambda row: cast(str, row["account_id"])).items()
+            for key, rows in by(ledger.rows("2026-01-01"), lambda row: ref_of(cast(str, row["account_id"]))).items()
         },
     ),
     Question(
@@ -551,7 +558,8 @@ def test_answers_and_the_list_of_tools_have_few_tokens(
 ) -> None:
     packages = subprocess.run(["bash", str(INSTALL)], capture_output=True, text=True, timeout=300, check=True)
     listed = demo_assistant.asks("tools/list").text
-    whole = [*map("".join, texts.values()), listed]
+    page = demo_assistant.result("search_transactions")["content"][0]["text"]
+    whole = [*map("".join, texts.values()), page, listed]
     folder = tmp_path / "count"
     folder.mkdir()
     (folder / "node_modules").symlink_to(Path(packages.stdout.strip()) / "node_modules")
@@ -559,7 +567,8 @@ def test_answers_and_the_list_of_tools_have_few_tokens(
     counts = subprocess.run(
         ["node", PROGRAM.name], cwd=folder, input=json.dumps(whole), capture_output=True, text=True, check=True
     )
-    *of_answers, of_list = json.loads(counts.stdout)
+    *of_answers, of_page, of_list = json.loads(counts.stdout)
+    assert of_page <= TYPICAL_TOKENS_MAX
     assert of_list <= LIST_TOKENS_MAX
     assert max(of_answers) <= TOKENS_MAX
     assert sorted(of_answers)[len(of_answers) * 9 // 10] <= TYPICAL_TOKENS_MAX

@@ -28,6 +28,11 @@ def ids_of(each: Assistant) -> str:
     return ",".join(account["id"] for account in body_of(each.rest, "/accounts")["accounts"])
 
 
+def account_refs(each: Assistant) -> dict[str, str]:
+    """The ids of accounts by their refs."""
+    return {account["ref"]: account["id"] for account in each.answer("get_overview")["accounts"]}
+
+
 def day(moment: str | None) -> str | None:
     return moment[:10] if moment else None
 
@@ -102,10 +107,14 @@ def test_a_search_finds_what_the_list_finds_and_adds_all_of_it_up(
     page = body_of(demo_user.rest, "/transactions/search", perPage=10, **asked)
     assert found["pagination"] == page["pagination"]
     assert found["totals"] == body_of(demo_user.rest, "/transactions/totals", **asked)
-    refs = {account["ref"]: account["id"] for account in found["accounts"]}
+    refs = account_refs(demo_user)
+    assert {account["ref"] for account in found["accounts"]} == {mine["account"] for mine in found["transactions"]}
     for mine, theirs in zip(found["transactions"], page["transactions"], strict=True):
-        for name in ("id", "amount", "currency", "category", "type", "status"):
+        for name in ("amount", "currency", "category", "type"):
             assert mine[name] == theirs[name]
+        assert mine.get("status", "booked") == theirs["status"]
+        assert ("status" in mine) is ("status" in filters)
+        assert mine["ref"] == theirs["id"].replace("txn_", "t_")[:12]
         assert mine["bookingDate"] == day(theirs["bookingDate"])
         assert refs[mine["account"]] == theirs["bankAccount"]["id"]
 
@@ -120,7 +129,7 @@ def test_sums_are_those_of_the_data_interface_as_a_table(demo_user: Assistant, g
         for name in expected.keys() - {"groups"}:
             assert found[name] == expected[name]
         table, figures = found["groups"], ("count", "expenses", "refunds", "income")
-        refs = {account["ref"]: account["id"] for account in found["accounts"]}
+        refs = account_refs(demo_user)
         for row, group in zip(table["rows"], expected["groups"], strict=True):
             told = dict(zip(table["columns"], row, strict=True))
             assert all(told[name] == group[name] for name in figures)
@@ -183,11 +192,11 @@ def test_a_forecast_is_that_of_the_data_interface_and_adds_up(demo_user: Assista
 
 @pytest.mark.requirement("mcp.answers")
 def test_an_account_has_one_ref_for_ever_and_it_is_taken_for_an_id(demo_user: Assistant) -> None:
-    refs = {each["ref"]: each["id"] for each in demo_user.answer("get_overview")["accounts"]}
+    refs = account_refs(demo_user)
     for ref, id_ in refs.items():
         found = demo_user.answer("search_transactions", accountIds=[ref])
         assert found == demo_user.answer("search_transactions", accountIds=[id_])
-        assert [(each["ref"], each["id"]) for each in found["accounts"]] == [(ref, id_)]
+        assert [each["ref"] for each in found["accounts"]] == [ref]
 
 
 @pytest.mark.requirement("mcp.tools")
@@ -219,14 +228,17 @@ def test_a_figure_is_explained_whole_and_its_rows_in_pages(demo_user: Assistant)
             break
     assert found["figure"] == {name: month[name] for name in ("month", "income", "expenses", "net", "currency")}
     for mine, theirs in zip(seen, month["transactions"], strict=True):
-        for name in ("id", "countedAs", "leftOut", "countedAmount"):
+        assert mine["ref"] == theirs["id"].replace("txn_", "t_")[:12]
+        for name in ("countedAs", "leftOut", "countedAmount"):
             assert mine[name] == theirs[name]
     category = body_of(demo_user.rest, "/snapshot/categories/GROCERIES/transactions", accountIds=ids)
     figure = demo_user.answer("explain_figure", kind="category", key="GROCERIES")["figure"]
     assert (figure["amount"], figure["since"]) == (category["amount"], day(category["since"]))
     stream = body_of(demo_user.rest, "/subscriptions/details", accountIds=ids)["subscriptions"][0]
     told = demo_user.answer("explain_figure", kind="recurring_payment", key=stream["id"], perPage=50)
-    assert [each["transactionId"] for each in told["charges"]] == [each["transactionId"] for each in stream["charges"]]
+    assert [each["ref"] for each in told["charges"]] == [
+        each["transactionId"].replace("txn_", "t_")[:12] for each in stream["charges"]
+    ]
     for name in ("yearlyCost", "occurrences", "confidence"):
         assert told["figure"][name] == stream[name]
     assert told["figure"]["comingCharges"] == [day(due) for due in stream["comingCharges"]]
@@ -236,10 +248,11 @@ def test_a_figure_is_explained_whole_and_its_rows_in_pages(demo_user: Assistant)
 def test_one_transaction_is_told_in_full_with_its_explanation(demo_user: Assistant) -> None:
     rows = demo_user.answer("search_transactions", perPage=50)["transactions"]
     for row in rows[:12]:
-        found = demo_user.answer("get_transaction", id=row["id"])
-        theirs = body_of(demo_user.rest, f"/transactions/{row['id']}")
-        why = body_of(demo_user.rest, f"/transactions/{row['id']}/explanation")
+        found = demo_user.answer("get_transaction", id=row["ref"])
         mine = found["transaction"]
+        assert demo_user.answer("get_transaction", id=mine["id"]) == found
+        theirs = body_of(demo_user.rest, f"/transactions/{mine['id']}")
+        why = body_of(demo_user.rest, f"/transactions/{mine['id']}/explanation")
         for name in ("id", "amount", "currency", "category", "type", "isPotentialDuplicate", "createdAt"):
             assert mine[name] == theirs[name]
         for name in ("type", "category", "transfer"):
@@ -249,7 +262,7 @@ def test_one_transaction_is_told_in_full_with_its_explanation(demo_user: Assista
         assert mine["counterpartIban"] == (f"{iban[:2]}…{iban[-4:]}" if iban else None)
         assert (
             mine["counterpartIban"]
-            == demo_user.answer("get_transaction", id=row["id"], includeIban=True)["transaction"]["counterpartIban"]
+            == demo_user.answer("get_transaction", id=row["ref"], includeIban=True)["transaction"]["counterpartIban"]
         )
 
 
@@ -429,7 +442,7 @@ def test_what_strangers_wrote_is_looked_through_in_a_thread(
     for tool, arguments in {
         "get_overview": {},
         "list_recurring_payments": {},
-        "get_transaction": {"id": rows[0]["id"]},
+        "get_transaction": {"id": rows[0]["ref"]},
         "explain_figure": {"kind": "month", "key": rows[0]["bookingDate"][:7]},
         "refresh_bank_data": {"waitSeconds": 0},
     }.items():
