@@ -266,8 +266,8 @@ export function useModule(name) {
 
 /**
  * Whose money it is, which every place needs before it asks for anything else:
- * `{profile, accounts, currency, ids, byId}` once both are there: `ids` are the accounts' as the interface takes them, and
- * `currency` is that of their sums. Accounts that the person has hidden are not among them.
+ * `{profile, accounts, currency, ids, byId}` once both are there: `ids` are the accounts' for operations that want them named (one that
+ * is gone is refused there), and `currency` is that of their sums. Accounts that the person has hidden are not among them.
  */
 export function usePerson() {
   const profile = useRead("/profile");

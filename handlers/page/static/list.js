@@ -67,6 +67,7 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
   useEffect(() => {
     const overtaken = new AbortController();
     const mine = kept.current;
+    setFailed(null);
     const timer = setTimeout(() => {
       for (let page = Math.floor(view.from / PER_PAGE); page <= Math.floor(Math.max(view.from, view.to - 1) / PER_PAGE); page += 1) {
         if (mine.fresh.has(page) || page * PER_PAGE >= total) continue;

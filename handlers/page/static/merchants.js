@@ -11,11 +11,11 @@ import { t } from "./words.js";
 export default function Merchants({ person, parameters }) {
   const name = parameters.get("name");
   return name ? html`<${Merchant} key=${name} name=${name} person=${person} />`
-    : html`<${Place} title=${t("merchants")} text=${t("merchants_text")}><${Parties} asked=${{ accountIds: person.ids }} limit=${100} title="" /><//>`;
+    : html`<${Place} title=${t("merchants")} text=${t("merchants_text")}><${Parties} asked=${{}} limit=${100} title="" /><//>`;
 }
 
 function Merchant({ name, person }) {
-  const asked = { accountIds: person.ids, merchant: name };
+  const asked = { merchant: name };
   const totals = useRead("/transactions/totals", { ...asked, groupBy: "month", limit: 1000 });
   const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "ongoing" }).data?.subscriptions ?? [];
   const { first, last } = totals.data ?? {};

@@ -26,7 +26,7 @@ export default function Months({ person, parameters }) {
   const first = useFirstDay(person);
   const months = Math.max(MONTHS_MIN, monthsUntil(first.data || thisMonth, thisMonth), monthsUntil(month, thisMonth));
   const cashflow = useRead(first.data && "/cashflow", { accountIds: person.ids, months });
-  const years = useRead(year && "/transactions/totals", { accountIds: person.ids, groupBy: "year", limit: YEARS_MAX });
+  const years = useRead(year && "/transactions/totals", { groupBy: "year", limit: YEARS_MAX });
   if (first.data === "") return html`<${Place} title=${t("months")}><div class="card"><${NothingYet} /></div><//>`;
   const [running, chosen, read] = year ? [thisYear, year, years] : [thisMonth, month, first.error ? first : cashflow];
   const link = (span) => address("/months", year ? { year: span } : { month: span });
@@ -46,7 +46,7 @@ export default function Months({ person, parameters }) {
       <//>
     <//>
     ${year
-      ? html`<${Year} key=${year} year=${year} isRunning=${year === thisYear} person=${person} />`
+      ? html`<${Year} key=${year} year=${year} isRunning=${year === thisYear} />`
       : html`<${Month} key=${month} month=${month} isRunning=${month === thisMonth} months=${months} person=${person} />`}
   <//>`;
 }
@@ -83,7 +83,7 @@ function AsTable({ months, currency, running, link }) {
 
 function Month({ month, isRunning, months, person }) {
   const rows = useRead(`/cashflow/${month}/transactions`, { accountIds: person.ids });
-  const categories = useRead("/cashflow/categories", { accountIds: person.ids, months });
+  const categories = useRead("/cashflow/categories", { months });
   const title = html`${monthName(month)}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`;
   return html`<${Card} title=${title}>
     <${Loaded} of=${rows}>${(data) => html`<${MonthRows} data=${data} person=${person}
@@ -92,8 +92,8 @@ function Month({ month, isRunning, months, person }) {
 }
 
 /** A year: what it comes to beside the year before, by category, and with whom. */
-function Year({ year, isRunning, person }) {
-  const asked = { accountIds: person.ids, dateFrom: `${year}-01-01`, dateTo: `${year}-12-31` };
+function Year({ year, isRunning }) {
+  const asked = { dateFrom: `${year}-01-01`, dateTo: `${year}-12-31` };
   const totals = useRead("/transactions/totals", { ...asked, groupBy: "category", compareWith: "previousYear" });
   const link = (category) => address("/transactions", { category, period: "other", from: asked.dateFrom, to: asked.dateTo });
   return html`<${Card} title=${html`${year}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`}>
@@ -134,7 +134,7 @@ function MonthRows({ data, person, categories }) {
   const leftOut = data.transactions.filter(({ countedAs }) => !countedAs);
   const [shown, setShown] = useState(ROWS_AT_FIRST);
   const { from: dateFrom, to: dateTo } = daysOf(data.month);
-  const totals = useRead("/transactions/totals", { accountIds: person.ids, dateFrom, dateTo, compareWith: "previousYear" });
+  const totals = useRead("/transactions/totals", { dateFrom, dateTo, compareWith: "previousYear" });
   return html`<${Figures} of=${data} compared=${totals.data?.compared} />
     ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
     <div class="halves">

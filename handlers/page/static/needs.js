@@ -19,7 +19,7 @@ export default function Needs({ person }) {
   const hidden = useRead("/accounts/hidden").data?.accounts ?? [];
   const ledgers = useRead("/integrity").data?.accounts ?? [];
   const payments = useRead("/subscriptions/details", { accountIds: ids, status: "ongoing" }).data?.subscriptions ?? [];
-  const unsorted = useRead("/transactions/search", { accountIds: ids, flag: "uncategorised", dateFrom: since, perPage: 1 }).data?.pagination.total;
+  const unsorted = useRead("/transactions/search", { flag: "uncategorised", dateFrom: since, perPage: 1 }).data?.pagination.total;
   const problems = ledgers.flatMap(({ accountId, problems: all }) => all.map((each) => ({ ...each, account: accountName(person.byId.get(accountId)) })));
   const doubles = problems.filter(({ kind, from }) => kind === "possible_duplicate" && from >= since);
   const questions = hidden.filter(({ perhapsSameAs }) => perhapsSameAs);

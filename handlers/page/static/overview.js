@@ -19,7 +19,7 @@ function Figures({ person }) {
   const [months, setMonths] = useState("12");
   minute.use();
   const balances = useRead("/balances", {
-    accountIds: person.ids, dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
+    dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
     every: months && months !== "24" ? "day" : "week",
   });
   const dated = new Map(balances.data?.accounts.map((each) => [each.accountId, each]));

@@ -48,11 +48,11 @@ export function periodDays({ period, from, to }, today) {
 }
 
 /** The parameters of the interface for these filters; days in the wrong order are taken in the right one. */
-export function askedFor(filters, { ids, profile }) {
+export function askedFor(filters, { profile }) {
   const { dateFrom, dateTo } = periodDays(filters, profile.today);
   const isBackwards = dateFrom && dateTo && dateFrom > dateTo;
   return {
-    accountIds: filters.account || ids, category: filters.category, merchant: filters.merchant, flag: filters.flag,
+    accountIds: filters.account, category: filters.category, merchant: filters.merchant, flag: filters.flag,
     ...wanted(filters.search ?? ""), dateFrom: isBackwards ? dateTo : dateFrom, dateTo: isBackwards ? dateFrom : dateTo,
   };
 }
