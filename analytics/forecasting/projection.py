@@ -56,7 +56,8 @@ class Event(Struct, frozen=True, kw_only=True):
     None, the sum of all events of a month, of which these are the first and last projected day (`by_month`). `amount`
     is negative where money leaves, `variance` is that of the amount. `id` is that in the list of recurring payments,
     None if it is not listed. `is_overdue`: it was due by today and its account was asked since, so it is expected
-    tomorrow. `is_pending`: it is certain, pending or booked for that day."""
+    tomorrow. `is_pending`: it is certain, pending or booked for that day. `last_charge` is the id of the booking
+    before it, or of what is certain."""
 
     day: date
     first: date
@@ -67,6 +68,7 @@ class Event(Struct, frozen=True, kw_only=True):
     id: str | None
     is_overdue: bool
     is_pending: bool = False
+    last_charge: str | None = None
 
 
 class ForecastDay(Struct, frozen=True, kw_only=True):
@@ -214,6 +216,7 @@ def _pending(ledger: AccountLedger, streams: Iterable[Stream], days: int) -> lis
             id=ids.get(each.id),
             is_overdue=False,
             is_pending=True,
+            last_charge=each.id,
         )
         for day, each in due
         if day <= until
@@ -247,6 +250,7 @@ def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
             name=stream.name,
             id=stream.id,
             is_overdue=due < tomorrow and due <= asked and due not in past.unknown,
+            last_charge=stream.charges[-1].id,
         )
         for due in [*past.unknown, *past.coming]
     ]

@@ -19,7 +19,8 @@ from analytics.search_text import searchable_text
 from analytics.searching.parts import NO_PARTS, in_own, is_split, with_part_in
 
 Direction = Literal["in", "out"]
-Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncategorised"]
+OfHistory = Literal["new_payee", "refunded", "not_refunded"]  # these are found before (analytics.searching.history)
+Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncategorised", OfHistory]
 Sort = Literal["-bookingDate", "bookingDate", "-amount", "amount"]
 
 _WORD = re.compile(r"[^\W_]+")

@@ -10,7 +10,9 @@ from handlers.names import Json
 EVENTS_MAX = 30
 """Payments listed per currency; later ones are given as one sum, so that the forecast still adds up."""
 
-COLUMNS = ("date", "amount", "name", "isOverdue")
+COLUMNS = ("date", "amount", "name", "account", "isOverdue")
+SPENDABLE = ("checking", "credit_card", None)
+"""Types of accounts from which a price can be paid; None where its bank does not say what an account is."""
 
 
 def of_account(found: Json) -> Json:
@@ -29,7 +31,7 @@ def of_currency(found: Json) -> Json:
     balance, and the payments due until then as a table, of which those after the first 30 are summed up."""
     names = NamedTexts("p")
     events: Sequence[Json] = found["events"]
-    rows = [[each["date"], each["amount"], names.add(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]
+    rows = [_row(each, names) for each in events[:EVENTS_MAX]]
     later = events[EVENTS_MAX:]
     return {
         **{name: found[name] for name in ("currency", "balance", "balanceDate")},
@@ -40,3 +42,31 @@ def of_currency(found: Json) -> Json:
         "laterEvents": {"count": len(later), "amount": sum((each["amount"] for each in later), Decimal("0.00"))},
         "accuracy": found["accuracy"],
     }
+
+
+def afford(price: str | None, forecast: Json, currency: str) -> Json:
+    """As `afford`, what is left on the lowest day if this price in this currency is paid now, today counted; nothing
+    without a price or a forecast in the currency."""
+    found = next((each for each in forecast["currencies"] if each["currency"] == currency), None)
+    if price is None or found is None:
+        return {}
+    lowest, cost = found["lowest"], Decimal(price)
+    expected, low = (min(found["balance"], each) - cost for each in (lowest["expected"], lowest["low"]))
+    return {
+        "afford": {
+            "price": cost,
+            "currency": currency,
+            "date": lowest["date"],
+            "expected": expected,
+            "low": low,
+            "isEnough": expected >= 0,
+        }
+    }
+
+
+def _row(event: Json, names: NamedTexts) -> list[object]:
+    account_id = event["accountId"]
+    return [
+        *(event["date"], event["amount"], names.add(event["name"])),
+        *(account_id and ref_of(account_id), event["isOverdue"]),
+    ]

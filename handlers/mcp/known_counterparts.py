@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from analytics.frames import frame_of
 from analytics.letters import fold
+from analytics.searching.history import KNOWN_DAYS_MIN
 from connectors.reference.bank_names import bank_name
 from handlers.mcp.untrusted_texts import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
 from handlers.names import Json
 from storage.accounts import StoredAccount
 
 CENTS_BELOW = 1  # in any currency: an attacker pays less than this to get a text into the list
-KNOWN_DAYS_MIN = 90  # of history that are needed before a payee can be called new
 BANK_CODE = slice(4, 12)  # of an IBAN, in most countries
 
 

@@ -37,6 +37,7 @@ NAMES = (
 )
 HELD = ("date", "balance", "ownBalance", "ownCurrency")
 FIGURES = ("count", "expenses", "refunds", "income")
+WRITTEN = frozenset({"merchant", "ownCategory", "tag"})  # keys of groups that anybody may have written
 MERCHANTS_MAX = 1000  # looked through for those called alike
 
 
@@ -127,13 +128,18 @@ async def get_balances(
     }
 
 
-async def get_forecast(call: ToolCall, accountIds: Sequence[str] | None, days: int) -> Json:
-    """The balances that the accounts are expected to have in so many days, and the payments due until then."""
-    ids = await call.account_ids(accountIds)
-    forecast = await call.ask("getForecast", accountIds=ids, days=days)
+async def get_forecast(call: ToolCall, accountIds: Sequence[str] | None, days: int, price: str | None = None) -> Json:
+    """The balances that the accounts are expected to have in so many days, the payments due until then, and whether a
+    price can be paid besides, from what can be spent where no account is named."""
+    selected, currency = await call.select(accountIds)
+    ids = selected.ids
+    if price is not None and accountIds is None:
+        ids = [each.id for each in selected.accounts if each.kind in forecast_shapes.SPENDABLE] or ids
+    forecast = await call.ask("getForecast", accountIds=",".join(ids) or None, days=days)
     return {
         "today": call.today,
         "until": forecast["until"],
+        **forecast_shapes.afford(price, forecast, currency),
         "currencies": await call.shape(lambda: [forecast_shapes.of_currency(each) for each in forecast["currencies"]]),
         "accounts": [forecast_shapes.of_account(each) for each in forecast["accounts"]],
         "leftOut": _left_out(forecast),
@@ -141,14 +147,18 @@ async def get_forecast(call: ToolCall, accountIds: Sequence[str] | None, days: i
 
 
 async def get_cashflow(call: ToolCall, accountIds: Sequence[str] | None, months: int) -> Json:
-    """Income and expenses of the last `months` months, this one included, by month."""
+    """Income and expenses of the last `months` months, this one included, by month; and what was spent of the targets
+    that hold, on all accounts that the caller may read."""
     selected, currency = await call.select(accountIds)
     cashflow = await call.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
+    held = (await call.ask("listTargets"))["targets"]
+    targets = [{name: value for name, value in each.items() if value is not None} for each in held]
     return {
         "today": call.today,
         "currency": currency,
         "unconvertedCurrencies": call.unconverted_currencies,
         "cashflow": cashflow["cashflow"],
+        **({"targets": targets} if targets else {}),
     }
 
 
@@ -343,13 +353,13 @@ def _left_out(answer: Json) -> list[Json]:
 
 
 def _table(call: ToolCall, groups: Sequence[Json], by_id: Mapping[str, Json]) -> Json:
-    """Groups as rows under columns; a merchant is a stranger's text, so its cell holds a key into bank_text. The
-    groups' accounts are added to those of the call."""
+    """Groups as rows under columns; a merchant is a stranger's text, as are tags and own categories, which files may
+    bring, so their cells hold keys into bank_text. The groups' accounts are added to those of the call."""
     keys = [*groups[0]["keys"]] if groups else []
     names = NamedTexts("m")
 
     def cell(key: str, value: str | None) -> str | None:
-        if key == "merchant":
+        if key in WRITTEN:
             return names.add(value)
         return call.mention(by_id[value]) if key == "account" and value is not None else value
 

@@ -146,7 +146,7 @@ SEARCHES = st.fixed_dictionaries(
         "words": st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
         "status": st.sampled_from(["booked", "booked", "pending", "all"]),
         "flag": st.sampled_from(
-            [None, None, None, "possible_duplicate", "adjusting_entry", "unconverted", "uncategorised"]
+            [None, None, None, "possible_duplicate", "unconverted", "uncategorised", "new_payee", "refunded"]
         ),
         "counted": st.booleans(),
     }

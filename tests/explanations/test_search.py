@@ -126,6 +126,44 @@ def test_flags_find_what_may_be_there_twice_and_what_nothing_speaks_for(holder: 
     assert found(holder.client, flag="adjusting_entry") == []
 
 
+@pytest.mark.requirement("search.flags")
+def test_flags_find_first_payments_and_what_came_back(holder: Holder) -> None:
+    def booked(days: int, amount: str, name: str, iban: str | None = None) -> TransactionRecord:
+        return TransactionRecord(
+            booking_date=DAY - timedelta(days=days),
+            amount=Decimal(amount),
+            currency="EUR",
+            counterpart_name=name,
+            counterpart_iban=iban,
+            purpose=f"{name} {amount} {days}",
+        )
+
+    tenant, plumber = "DE44999200009653125620", "DE02120300000000202051"
+    holder.bring(
+        ACCOUNT,
+        [
+            booked(120, "-40", "Shoes", tenant),  # the first day of the history: nobody is new yet
+            booked(20, "-80", "Shoes", tenant),
+            booked(15, "-75", "Shoes", tenant),
+            booked(10, "80", "Shoes", tenant),  # the one of its size, not the latest
+            booked(9, "30", "Shoes", tenant),  # a part of the latest that is left
+            booked(8, "-12", "Plumber", plumber),
+            booked(7, "-13", "Plumber", plumber),
+            booked(6, "5", "Stranger"),  # nobody who was paid: no refund
+            booked(400, "-20", "Old"),
+            booked(5, "20", "Old"),  # more than a year later
+        ],
+    )
+    amounts = {
+        flag: sorted(row["amount"] for row in found(holder.client, flag=flag))
+        for flag in ("new_payee", "refunded", "not_refunded")
+    }
+    assert amounts == {"new_payee": [-40, -12], "refunded": [-80, -75], "not_refunded": [-40, -20, -13, -12]}
+    assert body_of(holder.client, "/transactions/totals", flag="refunded")["expenses"] == 155
+    assert found(holder.client, flag="refunded", dateFrom=(DAY - timedelta(days=18)).isoformat())[0]["amount"] == -75
+    assert found(holder.client, flag="new_payee", status="pending") == []
+
+
 @pytest.mark.requirement("search.order")
 def test_the_largest_come_first_in_the_home_currency_and_those_without_a_rate_last(holder: Holder) -> None:
     holder.bring(

@@ -179,7 +179,7 @@ def due(told: Json, until: str) -> dict[tuple[str, str], Decimal]:
     """What a forecast expects to be paid until a day."""
     (currency,) = told["currencies"]
     names, rows = currency["events"]["bank_text"], currency["events"]["rows"]
-    return {(day, names[name].strip("«»")): -amount for day, amount, name, _ in rows if amount < 0 and day <= until}
+    return {(day, names[name].strip("«»")): -amount for day, amount, name, *_ in rows if amount < 0 and day <= until}
 
 
 def lowest(told: Json) -> Decimal:
@@ -371,12 +371,15 @@ QUESTIONS = [
     Question(
         "Can I afford 900 in the next thirty days?",
         "Kann ich mir in den nächsten dreißig Tagen 900 Euro leisten?",
-        [("get_forecast", {"days": 30})],
+        [("get_forecast", {"days": 30, "price": "900"})],
         lambda answers: (
             answers[0]["currencies"][0]["balance"],
-            answers[0]["currencies"][0]["lowest"]["expected"] - lowest(answers[0]),
+            answers[0]["afford"]["expected"] - min(answers[0]["currencies"][0]["balance"], lowest(answers[0])),
         ),
-        lambda ledger: (ledger.together(TODAY), Decimal(0)),
+        lambda ledger: (
+            sum(ledger.balance(each.id, TODAY) for each in ledger.accounts if each.kind in ("checking", "credit_card")),
+            Decimal(-900),
+        ),
     ),
     Question(
         "What is due until 6 December?",

@@ -77,7 +77,7 @@ def asked(client: httpx.Client, import_id: str) -> Iterator[tuple[str, Json]]:
         yield "/snapshot/categories/{category}/transactions", {"category": category}
     for field in ("category", "month", "merchant,type", "week,account"):
         yield "/transactions/totals", {"groupBy": field, "status": "all"}
-    for filters in ({"words": "mie"}, {"sort": "-amount", "status": "all"}, {"flag": "uncategorised"}):
+    for filters in ({"words": "mie"}, {"sort": "-amount", "status": "all"}, {"flag": "not_refunded"}):
         yield "/transactions/search", filters
     yield "/transactions/search", {"tag": "two", "include": "annotation"}
     yield "/transactions/export", {"format": "csv", "include": "annotation"}

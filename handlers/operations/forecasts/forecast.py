@@ -51,9 +51,13 @@ def get_forecast(
         asked=found.asked,
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
-    _add(streams, recurring.filter(goes_on()), found, today)
+    added = recurring.filter(goes_on())
+    _add(streams, added, found, today)
+    of_charges = dict([*added.select("id", "added_to").iter_rows(), *found.rows.select("id", "account_id").iter_rows()])
     series = {each.key: each for each in [*found.of_accounts, *found.of_currencies.values()]}  # one may be both
-    shapes = {key: _shape(each, streams, days=days, of_months=caller.figures_only) for key, each in series.items()}
+    shapes = {
+        key: _shape(each, streams, of_charges, days=days, of_months=caller.figures_only) for key, each in series.items()
+    }
     ids = {
         currency: [one.key for one in found.of_accounts if one.ledger.currency == currency]
         for currency in found.of_currencies
@@ -101,8 +105,16 @@ def _charges(rows: pl.DataFrame) -> dict[str, Charge]:
     return {id_: Charge(id=id_, day=day, amount=amount) for id_, day, amount in named}
 
 
-def _shape(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]], *, days: int, of_months: bool) -> Json:
-    """The forecast of one account or currency as JSON (AccountForecast of the contract without the account).
+def _shape(
+    series: Series,
+    streams: Mapping[tuple[str, date], Sequence[Stream]],
+    of_charges: Mapping[str, str],
+    *,
+    days: int,
+    of_months: bool,
+) -> Json:
+    """The forecast of one account or currency as JSON (AccountForecast of the contract without the account);
+    `of_charges` are the accounts of charges by their ids.
     `of_months`, for a grant of figures only, sums the days of a month up, because the day of a recurring payment would
     reveal a booking."""
     ledger, currency = series.ledger, series.ledger.currency
@@ -129,7 +141,7 @@ def _shape(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]],
             "expected": money(lowest.expected, currency),
             "low": money(lowest.low, currency),
         },
-        "events": [_event(event, currency) for event in found.events],
+        "events": [_event(event, currency, of_charges) for event in found.events],
         "restPerDay": money(found.rest_per_day, currency),
         "trendWeight": round(found.trend_weight, 4),
         "accuracy": _accuracy(accuracy(ledger, of_days), currency),
@@ -137,13 +149,14 @@ def _shape(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]],
     }
 
 
-def _event(value: Event, currency: str) -> Json:
+def _event(value: Event, currency: str, of_charges: Mapping[str, str]) -> Json:
     return {
         "date": value.day.isoformat(),
         "from": value.first.isoformat(),
         "until": value.last.isoformat(),
         "amount": money(value.amount, currency),
         "name": value.name,
+        "accountId": of_charges.get(value.last_charge or ""),
         "subscriptionId": value.id,
         "isOverdue": value.is_overdue,
         "isPending": value.is_pending,

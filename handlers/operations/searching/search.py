@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import polars as pl
 
@@ -13,7 +13,8 @@ from analytics.frames import frame_of
 from analytics.periods import last_day
 from analytics.refunds import NO_CATEGORY, refund_ids
 from analytics.searching.comparison import CompareWith, Comparison, Span, comparison, whole_months
-from analytics.searching.filters import Sort, in_order, matching_rows
+from analytics.searching.filters import OfHistory, Sort, in_order, matching_rows
+from analytics.searching.history import with_flag
 from analytics.searching.per_period import NEXT, usual, whole_periods
 from analytics.searching.totals import (
     KEYS_MAX,
@@ -33,7 +34,7 @@ from handlers.names import Json
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.reports import money_of, unconverted_header
 from handlers.operations.searching.filters import Filters
-from handlers.operations.selection import listed_values, selected_or_all
+from handlers.operations.selection import covered_accounts, listed_values, selected_or_all
 from handlers.operations.transactions import links
 from handlers.operations.words.row_words import ASKED, DETAILED, OF_WORDS, asks_for_words, words_of
 from handlers.web.errors import BadRequest, Forbidden
@@ -72,7 +73,7 @@ def search_transactions(
     filters = Filters(**parameters)
     filters.check(caller, include)
     selected = selected_or_all(reading.accounts, filters.account_ids, caller)
-    rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
+    rows, query = _read(reading, caller, filters, selected, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     matching = matching_rows(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
     whole = in_order(matching, sort).select("id", "is_pending").pipe(frame_of)
@@ -110,7 +111,7 @@ def sum_transactions(
     known_from = partial(first_booking, reading.figures, selected.ids)
     asked, spans = _spans(filters, compare_with, caller, today=today, known_from=known_from)
     read = [spans.span, spans.earlier] if spans is not None else [asked]
-    parts = [_read(reading, caller, filters, _limited_to(selection, each)) for each in read]
+    parts = [_read(reading, caller, filters, selected, _limited_to(selection, each)) for each in read]
     parts, split = _with_keys(reading, caller, keys, parts)
     currency, rates = money_of(services, reading, selected.accounts, pl.concat(part[["currency"]] for part in parts))
     refunds, tags = _refunds(reading, filters, selected, parts), _tags(reading) if "tag" in keys else NO_TAGS
@@ -151,7 +152,7 @@ def found_ids(
     services: Services, reading: UserData, caller: Principal, filters: Filters, selected: SelectedAccounts
 ) -> list[str]:
     """The ids of the transactions that a search of these accounts with these filters finds, in no order."""
-    rows = _read(reading, caller, filters, filters.selection(selected, caller))
+    rows = _read(reading, caller, filters, selected, filters.selection(selected, caller))
     currency, rates = money_of(services, reading, selected.accounts, rows)
     matching = matching_rows(
         rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts
@@ -160,10 +161,13 @@ def found_ids(
     return ids
 
 
-def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
-    """Return the rows of the selection that are booked, pending or both, as `filters.status` asks, and have the tag and
-    own category that the filters name; the latest booking date first. The caller applies the other filters
-    (`Filters.query`), that on OTHER always, which a row without a category has in figures alone (decision 17)."""
+def _read(
+    reading: UserData, caller: Principal, filters: Filters, selected: SelectedAccounts, selection: Selection
+) -> pl.DataFrame:
+    """Return the rows of the selection that are booked, pending or both, as `filters.status` asks, and have the tag,
+    own category and flag of the history that the filters name; the latest booking date first. The caller applies the
+    other filters (`Filters.query`), that on OTHER always, which a row without a category has in figures alone
+    (decision 17)."""
     if selection.category == NO_CATEGORY:
         selection = selection._replace(category=None)
     parts = []
@@ -174,7 +178,21 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
     ids = filters.ids(reading, caller)
     if ids is not None:
         parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]
+    if filters.flag in get_args(OfHistory):
+        flagged = _with_flag(reading, caller, cast(OfHistory, filters.flag), selected)
+        parts = [part.filter(pl.col("id").is_in(flagged.implode())) for part in parts]
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
+
+
+def _with_flag(reading: UserData, caller: Principal, flag: OfHistory, selected: SelectedAccounts) -> pl.Series:
+    covered = covered_accounts(reading.accounts, caller)
+    return with_flag(
+        flag,
+        reading.entries.bookings.filter(pl.col("account_id").is_in([account.id for account in covered])),
+        reading.entries.refunds(selected.ids),
+        selection=selected.ids,
+        own=[account.iban for account in covered if account.iban],
+    )
 
 
 def _refunds(
