@@ -55,14 +55,6 @@ def find(session: Session, user_id: str) -> User | None:
     return _first_user(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
-def state_and_currency(session: Session, user_id: str, *, with_parts: bool) -> tuple[int, str, bool] | None:
-    """The state of the user's data, their home currency, and, asked for `with_parts`, whether any of their bookings is
-    divided into parts, else False; None where there is no such user."""
-    has_parts = "EXISTS (SELECT 1 FROM annotation_splits WHERE user_id = $1)" if with_parts else "FALSE"
-    rows = session.rows(f"SELECT state, home_currency, {has_parts} AS has_parts FROM users WHERE id = $1", user_id)
-    return (int(rows[0]["state"]), rows[0]["home_currency"], rows[0]["has_parts"]) if rows else None
-
-
 def compared_name(name: str) -> str:
     """The form of a user name for comparisons: without regard to case or the encoding of letters, and with ß as ss.
 

@@ -1,11 +1,16 @@
 """Commits that are checked: what each leaves in a user's first answers is what the tables say."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+import polars as pl
 import pytest
 
-from storage import accounts, connections
+from analytics.frames import BOOKINGS
+from analytics.refunds import refund_ids
+from storage import accounts, connections, transactions
+from storage.annotations import annotations
 from storage.changes import first_answers
+from storage.changes.first_answers import Recent
 from storage.database import Database, Session, Transaction
 from tests.conftest import chance
 
@@ -38,12 +43,27 @@ def change(database: Database, user_id: str, sql: str, *parameters: object) -> N
 
 def check(session: Session, user_id: str, state: int) -> None:
     """The user's first answers of this state are what the tables say; somebody without accounts has none."""
-    found = first_answers.find(session, user_id, state, with_bookings=True)
+    begun = first_answers.begin(session, user_id, with_bookings=True)
+    found = begun.answers() if begun is not None and begun.state == state else None
     owned = accounts.every(session, user_id)
     if not owned:
         assert found is None
         return
     assert found is not None
     assert (found.accounts, found.statuses) == (owned, connections.statuses(session, user_id))
+    assert found.has_parts == annotations.has_parts(session, user_id)
     shown = [account.id for account in owned if not account.is_hidden]
-    assert found.newest == first_answers.newest_of(session, user_id, shown)
+    assert found.newest == first_answers.newest_of(session, user_id, shown, has_parts=found.has_parts)
+    if found.newest is not None and found.newest.recent is not None:
+        check_recent(session, user_id, shown, found.newest.recent)
+
+
+def check_recent(session: Session, user_id: str, shown: Sequence[str], recent: Recent) -> None:
+    """The recent bookings are those of the table, and what is a refund among them is that among all bookings, whichever
+    accounts are chosen."""
+    every = transactions.everything(session, user_id, BOOKINGS).filter(pl.col("account_id").is_in(list(shown)))
+    here = pl.DataFrame(recent.bookings, schema=BOOKINGS, orient="row")
+    wanted, got = (each.filter(pl.col("booking_date") >= recent.since).sort("id") for each in (every, here))
+    assert got.rows() == wanted.rows()
+    for chosen in (shown, *([each] for each in shown)):
+        assert refund_ids(got, here, selection=chosen).equals(refund_ids(got, every, selection=chosen))

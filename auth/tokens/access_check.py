@@ -36,6 +36,7 @@ class AccessCheck:
         self._standing: dict[str, tuple[Standing, datetime]] = {}
         self._principals: dict[str, tuple[Standing, Principal]] = {}  # by token
         self._revoked: tuple[frozenset[str], datetime] | None = None
+        self._held: tuple[dict[str, frozenset[str]], datetime] | None = None  # by user, as grants.held_by_all
 
     def principal_in_memory(self, token: str, audience: str | None = None) -> Principal | None:
         """The principal of a token, from memory alone; None where the store has to be asked. Raises InvalidToken where
@@ -82,7 +83,7 @@ class AccessCheck:
             self._generation += 1
             self._standing.clear()
             self._principals.clear()
-            self._revoked = None
+            self._revoked = self._held = None
 
     def _remembered_standing(self, grant_id: str, now: datetime) -> Standing | None:
         known = self._standing.get(grant_id)
@@ -93,13 +94,17 @@ class AccessCheck:
         if known is not None:
             return known
         generation = self._generation
-        standing = grants.standing(self._database, grant_id)
+        held = self._held
+        if held is None or self._is_stale(held[1], now):
+            held = grants.held_by_all(self._database), now
+        standing = grants.standing(self._database, grant_id, held[0])
         with self._lock:
             # A revocation between the query and here wins: what was read before it is not remembered
             if standing is not None and generation == self._generation:
                 if len(self._standing) >= CACHED_GRANTS_MAX:
                     self._standing.clear()
-                self._standing[grant_id] = standing, now
+                self._held = held
+                self._standing[grant_id] = standing, held[1]  # as old as the older of the two
         return standing
 
     def _revoked_tokens(self, now: datetime) -> frozenset[str]:

@@ -103,7 +103,7 @@ FIGURES = _by_id(
     Read(reports.get_cashflow, Need.FIGURES, is_first=_any),
     Read(reports.get_cashflow_categories, Need.FIGURES),
     Read(reports.get_balances, Need.FIGURES),
-    Read(reports.get_snapshot, Need.FIGURES),
+    Read(reports.get_snapshot, Need.FIGURES, is_first=_any),
     Read(forecast.get_forecast, Need.ACCOUNTS),
     Polled(feeds.list_account_changes, "accounts"),
     sync.start_sync,

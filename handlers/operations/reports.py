@@ -12,7 +12,7 @@ from analytics.cashflow import monthly_cashflow
 from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES, HOLDINGS
-from analytics.periods import last_day
+from analytics.periods import last_30_days, last_day
 from analytics.snapshot import snapshot
 from handlers import json_shapes
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
@@ -117,9 +117,10 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
     to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
+    bookings = reading.figures_since(last_30_days(today)[0])
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
     figures = snapshot(
-        balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
+        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
     )
     return Answer(body=json_shapes.snapshot(figures), headers=unconverted_header(figures.unconverted))
 

@@ -62,6 +62,12 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     )
 
 
+def has_parts(session: Session, user_id: str) -> bool:
+    """Whether any booking of the user, gone ones included, is divided into parts."""
+    rows = session.rows("SELECT EXISTS (SELECT 1 FROM annotation_splits WHERE user_id = $1) AS found", user_id)
+    return bool(rows[0]["found"])
+
+
 def parts_of_user(session: Session, user_id: str) -> pl.DataFrame:
     """The parts of all existing bookings, those of hidden accounts included, whose parts add up to their amount, as
     analytics.searching.parts.PARTS."""

@@ -1,6 +1,7 @@
 """Grants: a grant is what a user has allowed an app, and the family to which all tokens of that app belong."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -185,8 +186,9 @@ def connected_grants(session: Session, *, now: datetime, user_id: str | None = N
     ]
 
 
-def standing(session: Session, grant_id: str) -> Standing | None:
-    """The standing of a grant, ended or not; None when the grant or its user is gone.
+def standing(session: Session, grant_id: str, held: Mapping[str, frozenset[str]]) -> Standing | None:
+    """The standing of a grant, ended or not; None when the grant or its user is gone. `held` is what `held_by_all`
+    says.
 
     One look-up by key for each table: in one statement, DuckDB takes twice as long to plan them.
     """
@@ -203,8 +205,17 @@ def standing(session: Session, grant_id: str) -> Standing | None:
         expires_at=aware(row["expires_at"]),
         has_subscription=users[0]["has_subscription"] and users[0]["paused_at"] is None,
         terms=_terms(row),
-        held=held_of(session, row["user_id"]),
+        held=held.get(row["user_id"], frozenset()),
     )
+
+
+def held_by_all(session: Session) -> dict[str, frozenset[str]]:
+    """By user: the accounts that no app of theirs may see, because somebody shares them; only of those who have
+    some."""
+    found: dict[str, frozenset[str]] = {}
+    for row in session.rows("SELECT receiver_id, held FROM oauth_shares WHERE held <> '[]'"):
+        found[row["receiver_id"]] = found.get(row["receiver_id"], frozenset()).union(json.loads(row["held"]))
+    return found
 
 
 def held_of(session: Session, user_id: str) -> frozenset[str]:

@@ -15,12 +15,12 @@ def of_accounts(session: Session, user_id: str, owned: Sequence[StoredAccount], 
     A file proves nothing after its last day, whenever it was brought; so where files bring an account, too, the day of
     the last import does not count.
     """
-    files = session.rows(
-        "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[])", user_id, list(FILE_CONNECTORS)
+    brought = session.rows(
+        "SELECT s.account_id FROM account_sources AS s, connections AS c WHERE s.user_id = $1 AND c.user_id = $1"
+        " AND c.id = s.connection_id AND c.connector = ANY($2::TEXT[])",
+        *(user_id, list(FILE_CONNECTORS)),
     )
-    brought = "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = ANY($2::TEXT[])"
-    of_files = session.rows(brought, user_id, [row["id"] for row in files]) if files else []
-    by_file = {row["account_id"] for row in of_files}
+    by_file = {row["account_id"] for row in brought}
     synced = {
         each.id: each.last_synced_at.date()
         for each in owned

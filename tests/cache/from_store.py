@@ -3,6 +3,7 @@ product is judged."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from functools import cached_property
 from typing import Self, cast
 
@@ -110,6 +111,10 @@ class FromStore:
     @property
     def flows(self) -> pl.DataFrame:
         """The same: what a cashflow is counted from."""
+        return self.figures
+
+    def figures_since(self, _first: date) -> pl.DataFrame:
+        """The same: what a snapshot is counted from."""
         return self.figures
 
     @cached_property

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.work.cache.user_data import Need, NotLoaded
 from handlers.work.services import Services
 from storage import accounts
 from tests.cache.conftest import Operations
@@ -73,6 +74,7 @@ def test_first_answers_are_those_of_the_tables(
         named = {"account_ids": ",".join(chosen) if chosen else None}
         for months in (1, 24, 1_000):
             is_the_same(forgetful, slow, "getCashflow", user_ids[user], **named, months=months)
+        is_the_same(forgetful, slow, "getSnapshot", user_ids[user], **named)
         for page in ({}, {"per_page": 50}, {"page": 2, "per_page": 50}, {"page": 3, "per_page": 50}, {"page": 90}):
             is_the_same(forgetful, slow, "listTransactions", user_ids[user], **PAGE | named | page)
 
@@ -264,3 +266,14 @@ def test_single_transactions_are_the_same_and_nobody_elses(
             slow.ask(operation, user_ids[name], query=row["id"], id=row["id"]) for row in rows
         ]
         kept.ask("listTransactions", user_ids[name], **PAGE)
+
+
+@pytest.mark.requirement("cache.first_answers")
+def test_a_first_snapshot_reads_no_bookings(forgetful: Operations, user_ids: dict[str, str]) -> None:
+    today = forgetful.services.clock.today()
+    with forgetful.services.reader.open(user_ids["demo"], Need.ACCOUNTS) as reading:
+        recent = reading.figures_since(today - timedelta(days=29))
+        assert not reading.has(Need.FIGURES)
+        assert 0 < recent.height < 400
+        with pytest.raises(NotLoaded):
+            reading.figures_since(today - timedelta(days=70))

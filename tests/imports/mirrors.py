@@ -15,8 +15,8 @@ from starlette.types import ASGIApp
 from auth.scopes import ALL_SCOPES
 from handlers import json_shapes
 from handlers.server import application
-from storage import accounts, connections, users
-from storage.database import Row
+from storage import accounts, connections
+from storage.database import Row, state_in
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.transactions import DETAIL_COLUMNS
 from tests.imports.household import Household
@@ -87,9 +87,7 @@ class Served:
 
     def state(self) -> int:
         """The present state of the user's data."""
-        found = users.state_and_currency(self.household.services.everybody, self.household.user.id, with_parts=False)
-        assert found is not None
-        return found[0]
+        return state_in(self.household.services.everybody, self.household.user.id)
 
     @staticmethod
     def _as_sent(body: Json) -> Json:

@@ -99,9 +99,10 @@ class Home:
     def covers(self, account_id: str, client_id: str = "app", terms: Terms = EVERYTHING) -> bool:
         """Whether an app of Ben's with such a grant may read this account."""
         server = self.services.authorization
-        with self.services.everybody.transaction() as session:
+        everybody = self.services.everybody
+        with everybody.transaction() as session:
             grant = server.grants.add(session, user_id=self.ben.id, client_id=client_id, scope="a", terms=terms)
-        standing = grants.standing(self.services.everybody, grant.id)
+        standing = grants.standing(everybody, grant.id, grants.held_by_all(everybody))
         assert standing is not None
         caller = principal_of(standing, client_id=client_id, scopes=frozenset(), grant_id=grant.id)
         return caller.covers(account_id)

@@ -8,9 +8,10 @@ from analytics.frames import BOOKINGS, COUNTED
 from handlers.work.cache.cache import Cache
 from handlers.work.cache.entries import Entries, Render
 from handlers.work.cache.user_data import OF_BOOKINGS, Need, UserData
-from storage import accounts, connections, rules, transactions, users
+from storage import accounts, connections, rules, transactions
 from storage.annotations import annotations
 from storage.changes import first_answers
+from storage.changes.first_answers import Begun
 from storage.database import Session, Store
 from storage.transactions import DETAILS, KEPT
 
@@ -64,28 +65,28 @@ class Reader:
         state that it is told: they are completed if they are of that state; else new ones are returned, with their
         bookings if these have not changed since. With `only`, data without bookings get just the one with this id, and
         are not whole. The data of a user who does not exist are empty."""
-        known = users.state_and_currency(session, user_id, with_parts=bool(needs & OF_BOOKINGS))
-        state, home_currency, has_parts = known or (None, "", False)
+        begun = first_answers.begin(session, user_id, with_bookings=only is None)
+        state = begun.state if begun is not None else None
         data = take(state)
         is_alone = only is not None and (data is None or data.reads_alone())
         if data is None or data.state != state or is_alone:
             former, data = data, None
-            data = self._begun(session, user_id, state, home_currency, with_newest=not is_alone)
+            data = self._begun(session, user_id, begun)
             if former is not None and not is_alone:
                 data.keep_bookings_of(former)
-            data.is_whole = known is not None and not is_alone
+            data.is_whole = begun is not None and not is_alone
             del former
-        if has_parts and data.parts.is_empty() and not is_alone:
+        if needs & OF_BOOKINGS and not is_alone and data.has_parts is not False and data.parts.is_empty():
             data.parts = annotations.parts_of_user(session, user_id)
+            data.has_parts = not data.parts.is_empty()
         self._load(session, user_id, needs & ~data.loaded, data, only if is_alone else None)
         return data
 
-    def _begun(
-        self, session: Session, user_id: str, state: int | None, home_currency: str, *, with_newest: bool
-    ) -> UserData:
-        """New data of this state, from the user's first answers if these are true; `with_newest` bookings or not."""
-        first = first_answers.find(session, user_id, state, with_bookings=with_newest) if state is not None else None
+    def _begun(self, session: Session, user_id: str, begun: Begun | None) -> UserData:
+        """New data, from the user's first answers if these are true."""
+        first = begun.answers() if begun is not None else None
         every = first.accounts if first is not None else accounts.every(session, user_id)
+        state, home_currency = (begun.state, begun.home_currency) if begun is not None else (None, "")
         data = UserData(state=state, home_currency=home_currency, accounts=every)
         if first is not None:
             data.begin_with(first, self.render)

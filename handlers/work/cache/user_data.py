@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date
 from enum import Flag, auto
 from typing import Any
 
@@ -90,6 +91,7 @@ class UserData:
         self.is_whole = is_whole  # only such data are kept
         self.loaded = Need.ACCOUNTS
         self.parts = NO_PARTS  # analytics.searching.parts.PARTS
+        self.has_parts: bool | None = None  # None: not known
         self._newest: Newest | None = None
         self._bookings_state: int | None = None  # None: not known
         self._render: Render | None = None
@@ -116,7 +118,7 @@ class UserData:
         """Take what a user's first answers say of connections and bookings."""
         self._newest, self._render = first.newest, render  # until the others are there
         self._bookings_state = first.bookings_state
-        self.statuses = first.statuses
+        self.statuses, self.has_parts = first.statuses, first.has_parts
         self.now_has(Need.STATUSES)
 
     def keep_bookings_of(self, former: "UserData") -> None:
@@ -130,7 +132,7 @@ class UserData:
             self.figures = former.figures
         if Need.PENDING in kept:
             self.waiting = former.waiting
-        self.parts = former.parts
+        self.parts, self.has_parts = former.parts, former.has_parts
         self.now_has(kept)
 
     def reads_alone(self) -> bool:
@@ -216,6 +218,15 @@ class UserData:
         if Need.FIGURES in self.loaded or known is None or known.sums is None:
             return self.figures
         return pl.DataFrame(known.sums, schema={name: COUNTED[name] for name in Sum._fields}, orient="row")
+
+    def figures_since(self, first: date) -> pl.DataFrame:
+        """What is counted from the bookings of this day and later ones: of `figures` the rows of these days, and of
+        earlier ones at least those that show what a refund is."""
+        known = self._newest
+        recent = known.recent if known is not None else None
+        if Need.FIGURES in self.loaded or recent is None or first < recent.since:
+            return self.figures
+        return pl.DataFrame(recent.bookings, schema=BOOKINGS, orient="row")
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """The booked rows of the selection as analytics.frames.SEARCHED; with `pending`, its pending rows instead."""
