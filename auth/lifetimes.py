@@ -13,6 +13,7 @@ SESSION_SEEN_EVERY = timedelta(minutes=5)  # how often a visit is stored at most
 SECOND_STEP = timedelta(minutes=5)  # from the password to the second factor
 SECOND_FACTOR_SETUP = timedelta(minutes=15)
 PASSKEY_ANSWER = timedelta(minutes=5)
+LATELY = timedelta(minutes=5)  # after a sign-in, no further proof of who somebody is is needed to share more
 KNOWN_BROWSER = timedelta(days=180)
 CONSENT_REQUEST = timedelta(minutes=15)  # from an app's request to the answer of its user
 WAITING_REQUEST = timedelta(minutes=15)  # of an app or for a page, until somebody has signed in

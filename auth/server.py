@@ -128,6 +128,12 @@ class AuthorizationServer:
             user_id=user_id, client_id=client_id, scopes=scopes, lifetime=lifetime, resource=resource, terms=terms
         )
 
+    def signed_in_lately(self, grant_id: str) -> bool:
+        """Whether the person has shown who they are within five minutes in the browser session of this grant."""
+        grant = grants.find(self._database, grant_id)
+        session = browsers.find(self._database, grant.session_hash or "") if grant is not None else None
+        return session is not None and timedelta() <= self._now() - session.created_at < lifetimes.LATELY
+
     def remove_user(self, user_id: str) -> None:
         """Delete a user's grants with their tokens and SimpleFIN apps, browser sessions, calendar address and links;
         their tokens are refused from now on. What else is stored about them goes with the user."""

@@ -21,6 +21,7 @@ from handlers.operations import (
     recurring,
     reports,
     rules,
+    shares,
     sync,
     transactions,
 )
@@ -176,6 +177,11 @@ FOR_WHOLE_GRANTS = _by_id(
     imports.undo_import,
     imports.list_layouts,
     imports.delete_layout,
+    shares.list_shares,
+    shares.offer_share,
+    shares.change_share,
+    shares.end_share,
+    shares.accept_share,
     profile.change_profile,
 )
 """The operations on rules, corrections, files or accounts as a whole, which are refused to a grant of some accounts,

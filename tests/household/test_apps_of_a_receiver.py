@@ -13,7 +13,7 @@ from tests.imports.test_shares import GIRO, SPAR, booking, closing
 
 OWN = AccountRecord(stable_key="own", currency="EUR", name="Ben's own", iban="DE02120300000000202051")
 OF_FILES = {"content-type": "application/octet-stream"}
-NOT_ASKED = {"/events", "/imports/{id}", "/sync/{syncId}", "/webhooks/{id}", "/webhooks/{id}/deliveries"}
+NOT_ASKED = {"/shares", "/events", "/imports/{id}", "/sync/{syncId}", "/webhooks/{id}", "/webhooks/{id}/deliveries"}
 ONLY_EVAS = ("Canary", "eva", "4711.11", GIRO.iban or "", SPAR.iban or "", "Giro (", "Spar (")
 
 
