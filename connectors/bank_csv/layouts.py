@@ -79,7 +79,7 @@ def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currenc
         columns=tuple(
             LayoutColumn(
                 name=_name(file.names, place),
-                field=fields.get(place, fields.get(place - reader.width)),
+                field=fields.get(place, fields.get(place - width)),
                 example=_example(file.sample, place),
             )
             for place in range(min(width, COLUMNS_MAX))

@@ -79,15 +79,15 @@ def _kept_safe(services: Services, report: Report) -> list[str]:
 
 
 def contradictions(services: Services, report: Report) -> list[str]:
-    """A sentence, beginning with the user's name, for everything that is doubtful about anybody's accounts
-    (`integrity_sentences.warnings_of`): what does not add up, but also bookings taken back and accounts that may be the
-    same. Reports how many accounts were compared."""
+    """A sentence, beginning with the user's name, for everything that does not add up in anybody's accounts, as `GET
+    /integrity` says it. Reports how many accounts were compared."""
     faults, today, count = [], services.clock.today(), 0
     for user in users.everyone(services.everybody):
-        ids = [account.id for account in accounts.every(services.everybody, user.id)]
-        wrong = integrity_sentences.warnings_of(services.everybody, user.id, ids, today=today)
-        faults += [f"{user.name}: {text}" for text in wrong]
-        count += len(ids)
+        owned = accounts.every(services.everybody, user.id)
+        found = integrity_sentences.of_accounts(services.everybody, user.id, owned, today=today)
+        wrong = integrity_sentences.warnings(found, owned)
+        faults += [f"{user.name}: {text}" for texts in wrong.values() for text in texts]
+        count += len(owned)
     report.line(f"accounts   {count}, their bookings compared with statements and balances")
     return faults
 

@@ -1,12 +1,11 @@
 """The merge of one batch into one account: bookings are compared and written, pending ones end, balances are kept."""
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from datetime import date
 from decimal import Decimal
 
 import polars as pl
 
-from analytics import frames
 from analytics.records import StatementRecord
 from storage import journal
 from storage.importing import contributions, statements, taken_back
@@ -22,7 +21,8 @@ from storage.importing.matching.exact_matches import (
     new_identities,
     prepare_bookings,
 )
-from storage.importing.matching.likely_matches import AFTER, BEFORE, SAME_DAY, Pair, Remaining
+from storage.importing.matching.likely_matches import AFTER, BEFORE, FOUND, SAME_DAY, Pair, Remaining, as_found, on_day
+from storage.importing.matching.notified_days import BookedDays, on_days
 from storage.importing.matching.stored_bookings import (
     NEIGHBOURHOOD,
     NO_BOOKINGS,
@@ -47,8 +47,6 @@ STORED_AS = {
     "claim": "stored_claim",
     "references": "stored_references",
 }
-FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
-FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
 class AccountBatch:
@@ -64,8 +62,9 @@ class AccountBatch:
         self._batch_id = batch_id
         self._spool = spool
         self._notified: set[int] = set()  # places of bookings that notifications tell
+        self._days = dict[int, date]()  # of these, on which statements book them, where it is another one
         self._corrected = dict[str, str]()  # ids that the bank has deleted, or replaced by another
-        self._replaced = _as_found([])  # bookings with the stored rows that they replace
+        self._replaced = as_found([])  # bookings with the stored rows that they replace
         self._replaced_rows = NO_BOOKINGS
         self._counted = set[str]()  # ids of rows that were matched with a booking by counting alone
         self._ids = NO_PAIRS  # as which each booking is stored
@@ -87,25 +86,14 @@ class AccountBatch:
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
             self._merge_pending(prepare_bookings(still, self._teller.source), is_complete=is_complete)
         stated = [
-            statements.Stated(each.statement, each.adds_up, self._told(each))
+            statements.Stated(each.statement, each.adds_up, each.told(self._ids))
             for each in reported
             if not self._is_older_balance(each)
         ]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
-        if self._rows.former:
-            former = pl.DataFrame(self._rows.former, schema=FORMER, orient="row").with_columns(
-                user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
-            )
-            self._session.append("former_amounts", former)
+        self._rows.keep_former()
         return report
-
-    def _told(self, reported: AccountStatement) -> str | None:
-        """The ids of the bookings of a statement with both balances, parted by blanks."""
-        if reported.adds_up is None:
-            return None
-        first, end = (bisect_left(self._ids["place"], each) for each in (reported.places.start, reported.places.stop))
-        return " ".join(self._ids["stored_id"][first:end].unique(maintain_order=True))
 
     def _is_older_balance(self, reported: AccountStatement) -> bool:
         """Whether a file states a balance alone that was exported before one that is known: it tells bookings that the
@@ -147,7 +135,7 @@ class AccountBatch:
         back = claimed.filter(self._is_outdated(), NAME.is_in(list(named)))
         others = back.with_columns(provider_id=NAME.replace_strict(list(named), list(named.values())))
         new = self._keys(reported, "is_booked").join(claimed, on="provider_id", how="anti")
-        self._replaced = _as_found(
+        self._replaced = as_found(
             new.join(others, on="provider_id").select("place", stored_id="id"), is_correction=True
         )
         is_replaced = pl.col("id").is_in(self._replaced["stored_id"].implode())
@@ -183,6 +171,8 @@ class AccountBatch:
         stored = stated.without_apart(stored, others).with_columns(
             is_whole=pl.col("is_whole") | pl.col("id").is_in(stated.reissued)
         )
+        others, stored = self._on_booked_days(source, others, stored, given)
+        booked = on_days(booked, "place", self._days)
         found, gone, replaced = self._matches(source, others, stored, given)
         while beyond := stated.beyond_room(others.join(found, on="place"), self._counted):
             stored = stored.filter(~pl.col("id").is_in(list(beyond)))
@@ -238,7 +228,7 @@ class AccountBatch:
         whole."""
         self._counted.clear()
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
-        found, replaced = [_as_found(pairs)], _as_found([])
+        found, replaced = [as_found(pairs)], as_found([])
         if left.is_empty() or rows.is_empty():
             return found[0], rows.filter("is_whole"), replaced
         elsewhere = self._stored.reported_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
@@ -246,14 +236,14 @@ class AccountBatch:
             remaining = self._remaining(items, near, are_lasting=are_lasting)
             remaining.match_by_day(elsewhere)
             self._counted |= remaining.counted
-            found += [_as_found(remaining.pairs), _as_found(remaining.parts, is_part=True)]
-            replaced = pl.concat([replaced, _as_found(remaining.replaced)])
+            found += [as_found(remaining.pairs), as_found(remaining.parts, is_part=True)]
+            replaced = pl.concat([replaced, as_found(remaining.replaced)])
         rows = left_over(left, rows, replaced)[1]
         left, rows = left_over(left, rows, pl.concat(found))
         for items, near in self._by_day(left, self._stored.other_tellings(rows)):
             remaining = self._remaining(items, near.unique("id", maintain_order=True), are_lasting=are_lasting)
             remaining.match_other_words(self._stored.other_words(near))
-            found.append(_as_found(remaining.pairs))
+            found.append(as_found(remaining.pairs))
         left, rows = left_over(left, rows, pl.concat(found))
         known = pl.concat(found).join(reported, on="place").join(stored, left_on="stored_id", right_on="id")
         found.append(self._moved(left, rows, known))
@@ -263,6 +253,24 @@ class AccountBatch:
         corrected = self._corrections(left, rows, gone, given)
         gone = gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
         return pl.concat([found_by_day, corrected]), gone, replaced
+
+    def _on_booked_days(
+        self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The bookings and the rows, those that only notifications tell on the day on which a statement books them,
+        where nothing on their own day is them; rows are put there in the store, too."""
+        if not self._notified and not stored["is_notified"].any():
+            return reported, stored
+        found, _, replaced = self._matches(source, reported, stored, given)
+        left, rows = left_over(reported, stored, pl.concat([found, replaced]))
+        days = BookedDays(self._teller, self._account_id, self._batch_id, self._remaining)
+        if self._notified:
+            self._days = days.of_items(left, rows, stored)
+            return on_days(reported, "place", self._days), stored
+        moved = days.of_rows(left, rows, stored)
+        self._rows.put_on(moved, stored)
+        is_moved = pl.col("id").is_in(list(moved))
+        return reported, on_days(stored, "id", moved).with_columns(is_whole=pl.col("is_whole") & ~is_moved)
 
     def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
@@ -286,10 +294,10 @@ class AccountBatch:
         items, moved = (each.with_columns(name=name).filter(is_id) for each in (left, rows))
         items = items.join(moved, on=keys, how="semi").unique(keys, keep="none", maintain_order=True)
         if items.is_empty():
-            return _as_found([])
+            return as_found([])
         remaining = self._remaining(items, moved.join(items, on=keys, how="semi").drop("name"))
         remaining.match_moved()
-        return _as_found(remaining.pairs, is_correction=True)
+        return as_found(remaining.pairs, is_correction=True)
 
     def _corrections(
         self, reported: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ReportedWindow]
@@ -305,7 +313,7 @@ class AccountBatch:
         items = reported.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
         remaining = self._remaining(items, rows)
         remaining.match_corrections(set(items.filter(is_whole(given, is_ours=pl.lit(value=True)))["place"]))
-        return _as_found(remaining.pairs, is_correction=True)
+        return as_found(remaining.pairs, is_correction=True)
 
     def _reported_before_taken_back(
         self, reported: pl.DataFrame, found: pl.DataFrame, given: Sequence[ReportedWindow]
@@ -319,7 +327,7 @@ class AccountBatch:
         if stored.is_empty():
             return found.clear()
         left, _ = left_over(reported.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
-        return _as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
+        return as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """The bookings of `new`, with the columns `stored_id`, `identity`, `created_at` and `claims`: those of the row
@@ -333,7 +341,7 @@ class AccountBatch:
                 break
             stored = self._stored.every(table)
             found = self._among(left, table, stored, keys, days)
-            left, _ = left_over(left, stored, _as_found(found))
+            left, _ = left_over(left, stored, as_found(found))
             pairs += found
         self._rows.former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
@@ -362,7 +370,7 @@ class AccountBatch:
         keys = reported.select("place", "claim").rows()
         records = self._spool.records([place for place, _ in keys])
         items = [
-            Item(record, place, claim, place in self._notified)
+            Item(on_day(record, self._days.get(place)), place, claim, place in self._notified)
             for record, (place, claim) in zip(records, keys, strict=True)
         ]
         return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
@@ -384,17 +392,9 @@ class AccountBatch:
         self._stored = StoredBookings(self._teller, self._account_id)  # bookings may have been taken back since
         stored = self._stored.every("pending_transactions")
         known = self._among(reported, "pending_transactions", stored, ["currency"], SAME_DAY)
-        left, _ = left_over(reported, stored, _as_found(known))
+        left, _ = left_over(reported, stored, as_found(known))
         booked = self._among(left, "transactions", self._stored.around("transactions", left), AMOUNT, AFTER)
-        waiting, _ = left_over(reported, stored, _as_found(booked))
+        waiting, _ = left_over(reported, stored, as_found(booked))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._rows.delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._rows.write("pending_transactions", rows, self._spool)
-
-
-def _as_found(
-    pairs: pl.DataFrame | Sequence[Pair], *, is_correction: bool = False, is_part: bool = False
-) -> pl.DataFrame:
-    if not isinstance(pairs, pl.DataFrame):
-        pairs = pl.DataFrame([(item.place, row.id) for item, row in pairs], schema=PAIRS, orient="row")
-    return pairs.with_columns(is_correction=pl.lit(is_correction), is_part=pl.lit(is_part))

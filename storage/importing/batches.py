@@ -1,10 +1,12 @@
 """Reads a batch and checks it before anything is stored: its statements, each whole or not at all."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 
+import polars as pl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -59,6 +61,14 @@ class AccountStatement(Struct, kw_only=True):
         if opening is None or closing is None:
             return None
         return opening + self.booked_amount == closing
+
+    def told(self, ids: pl.DataFrame) -> str | None:
+        """The ids of the bookings of a statement with both balances, parted by blanks; `ids` are those of the batch
+        (`place`, `stored_id`), in the order of their places."""
+        if self.adds_up is None:
+            return None
+        first, end = (bisect_left(ids["place"], each) for each in (self.places.start, self.places.stop))
+        return " ".join(ids["stored_id"][first:end].unique(maintain_order=True))
 
 
 class ReadBatch(Struct, frozen=True):

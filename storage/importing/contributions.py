@@ -20,6 +20,7 @@ from storage.importing.batches import AccountStatement
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 from storage.importing.teller import Teller
 
+NOTIFICATION = '%"is_notification":true%'  # in the blocks of a contribution
 PENDING = '%"status":"pending"%'  # in the wording of a booking; a quotation mark in one of its texts has a backslash
 
 
@@ -239,9 +240,26 @@ def notifications(session: Session, user_id: str, account_id: str) -> list[str]:
     """The batches of notifications about the account."""
     rows = session.rows(
         "SELECT DISTINCT batch_id FROM contributions WHERE user_id = $1 AND account_id = $2 AND blocks LIKE $3",
-        *(user_id, account_id, '%"is_notification":true%'),
+        *(user_id, account_id, NOTIFICATION),
     )
     return [row["batch_id"] for row in rows]
+
+
+def told_on(
+    session: Session, user_id: str, account_id: str, day: date, *, besides: str, by_notifications: bool
+) -> list[TransactionRecord]:
+    """The bookings of this day that notifications about the account tell, or statements, but for this batch: each as
+    often as one of them does."""
+    rows = session.rows(
+        "SELECT wording, max(n) AS n FROM (SELECT seen.contribution, known.wording, count(*) AS n"
+        " FROM contributions AS told JOIN contribution_bookings AS seen"
+        " ON seen.user_id = told.user_id AND seen.contribution = told.sequence"
+        " JOIN booking_wordings AS known ON known.user_id = told.user_id AND known.number = seen.booking"
+        " WHERE told.user_id = $1 AND told.account_id = $2 AND told.batch_id <> $3 AND (told.blocks LIKE $4) = $5"
+        " AND known.wording LIKE $6 GROUP BY seen.contribution, known.wording) AS each_told GROUP BY wording",
+        *(user_id, account_id, besides, NOTIFICATION, by_notifications, f'%"booking_date":"{day}"%'),
+    )
+    return [record_of(row["wording"]) for row in rows for _ in range(row["n"])]
 
 
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:

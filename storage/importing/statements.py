@@ -76,6 +76,12 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
     return _settle_gaps(teller, account_id, last_day)
 
 
+def told_of(session: Session, user_id: str, account_id: str) -> list[str]:
+    """The ids of all bookings that statements with both balances told of the account."""
+    asked = "SELECT DISTINCT told FROM statements WHERE user_id = $1 AND account_id = $2 AND told <> ''"
+    return [id_ for row in session.rows(asked, user_id, account_id) for id_ in row["told"].split()]
+
+
 def told_by_details(teller: Teller, account_id: str, details: Mapping[str, Sequence[str]]) -> None:
     """Let the account's statements that told one of these bookings tell its details instead, by their ids."""
     of_account = {"user_id": teller.user.id, "account_id": account_id}

@@ -1,11 +1,13 @@
 """Writes what a batch tells of an account: new rows, rows in other words, what each source said last."""
 
 import json
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 
 import polars as pl
 
+from analytics import frames
 from storage import journal
 from storage.changes import feed
 from storage.database import as_json
@@ -15,12 +17,14 @@ from storage.importing.derivation import Derivation, write
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import MONEY, NO_PAIRS, PAIRS
+from storage.importing.matching.notified_days import on_days
 from storage.importing.matching.stored_bookings import STORED, Item, StoredBookings, StoredRow, with_former
 from storage.importing.rows import incoming
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import FILES, Teller
 
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
+FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
 WRITTEN = (
     *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
     *(*MONEY, "connection_id", "batch_id", "added_state"),
@@ -42,6 +46,14 @@ class WrittenBookings:
         self._spool = spool
         self._derivation = derivation
 
+    def keep_former(self) -> None:
+        """Store what the ledger held until now and no longer does."""
+        if self.former:
+            former = pl.DataFrame(self.former, schema=FORMER, orient="row").with_columns(
+                user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
+            )
+            self._session.append("former_amounts", former)
+
     def reword(self, known: pl.DataFrame) -> None:
         """Rewrite the rows that are reported differently now (`known`: bookings joined with their stored rows), either
         corrected by the source that reported them or in the fuller words of another one; and store what each source
@@ -61,6 +73,16 @@ class WrittenBookings:
         write(self._session, self._user_id, with_other_references(known))
         for piece in changed.sort("place").iter_slices(COMPARED_AT_ONCE):
             self._rewrite(piece)
+
+    def put_on(self, days: Mapping[str, date], stored: pl.DataFrame) -> None:
+        """Put those of the stored rows (STORED) on another day for whose id one is given."""
+        if not days:
+            return
+        moved = stored.filter(pl.col("id").is_in(list(days)))
+        for id_, day, amount, created_at in moved.select("id", "booking_date", "amount", "created_at").iter_rows():
+            self.former += [(day, amount, created_at), (days[id_], -amount, created_at)]
+        write(self._session, self._user_id, on_days(moved, "id", days).select("id", "booking_date"))
+        self.changes.append(journal.change_rows(moved["id"], "modified"))
 
     def _rewrite(self, changed: pl.DataFrame) -> None:
         before = StoredBookings(self._teller, self._account_id).records(changed["stored_id"])

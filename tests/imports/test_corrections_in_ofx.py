@@ -45,6 +45,14 @@ def test_what_a_later_file_replaces_or_deletes_is_gone_and_stays_so(shell: Shell
     assert sorted(amounts(shell)) == ["-19.00", "-30.00", "-50.00"]
 
 
+def test_what_a_bank_has_taken_back_is_said_and_nothing_is_wrong(shell: Shell, write: Callable[..., Path]) -> None:
+    said = shell.import_(write("a.ofx", statement(*FIRST)), write("b.ofx", statement(*SECOND)))[1]["warnings"]
+    assert [each.partition(": ")[2] for each in said] == [
+        "The bank has taken back the booking of -19.00 USD on 6 March 2026. No figure counts it any more."
+    ]
+    assert "WRONG" not in shell("check", "--accounts").stdout
+
+
 @pytest.mark.parametrize("is_one_file", [False, True])
 def test_what_is_corrected_does_not_come_with_an_older_file_or_beside_its_correction(
     is_one_file: bool, shell: Shell, write: Callable[..., Path]

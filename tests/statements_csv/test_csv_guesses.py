@@ -46,6 +46,12 @@ def test_what_was_guessed_is_said_column_by_column() -> None:
 
 
 @pytest.mark.requirement("readers.csv.guesses")
+def test_a_column_without_a_name_at_the_end_is_that_of_no_field() -> None:
+    layout = layout_of("Fecha,Concepto,Importe,Saldos,\n02/03/2026,Pan,-1.50,8.50,\n13/03/2026,Sol,2.00,10.50,\n")
+    assert [each.field for each in layout.columns] == ["date", "name", "amount", "balance", None]
+
+
+@pytest.mark.requirement("readers.csv.guesses")
 def test_a_known_layout_is_no_guess() -> None:
     told: list[CsvLayout] = []
     table = "Date,Description,Amount,Running Bal.\n03/02/2026,Rewe,-3.50,6.50\n03/15/2026,Eva,1.00,7.50\n"

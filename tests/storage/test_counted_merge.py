@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.records import AccountRecord, StatementRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.conftest import NOW, empty_store, examples
 from tests.storage.conftest import GIRO, Bank, bookings, files_of, make_bank
 
@@ -147,6 +147,89 @@ def test_what_a_notification_tells_is_the_details_of_what_a_statement_books(
         rows = files.rows("amount, counterpart_name, id, booking_date")
         assert " ".join(sorted(row["counterpart_name"] or f"{row['amount']:.0f}" for row in rows)) == names
         assert sum(row["amount"] for row in rows) == sum(each.amount for each in wholes[0])
+
+
+def on(day: int, told: str) -> list[TransactionRecord]:
+    return bookings(told.replace("-02 |", f"-{day:02} |"))
+
+
+def stated_on(day: int, opening: int, closing: int) -> StatementRecord:
+    return StatementRecord(
+        opening=Decimal(opening),
+        opening_date=date(2026, 11, day),
+        closing=Decimal(closing),
+        closing_date=date(2026, 11, day),
+        is_authoritative=True,
+    )
+
+
+@pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize("days", [(2, 3), (3, 2), (6, 9)])  # the 6th is a Friday
+@pytest.mark.parametrize(
+    ("notified", "names"), [(NOTIFIED.format(""), "Anna Bert Carl"), ("2026-11-02 | 300.00 | Anna | Rechnung", "Anna")]
+)
+def test_what_a_notification_dates_a_bank_day_off_is_of_the_day_on_which_a_statement_books_it(
+    new_bank: NewBank, days: tuple[int, int], notified: str, names: str
+) -> None:
+    notification = on(days[0], notified), StatementRecord(is_notification=True)
+    booked = on(days[1], f"{BOOKED}\n{WAGES}"), stated_on(days[1], 100, 450)
+    for number, order in enumerate(((notification, booked), (booked, notification))):
+        files = files_of(new_bank(f"u{number}"))
+        for told, statement in order * 2:
+            files.bring(told, statement=statement)
+        rows = files.rows("booking_date, amount, counterpart_name, id")
+        assert " ".join(sorted(row["counterpart_name"] for row in rows)) == f"Anna Arbeit{names[4:]}"
+        assert {row["booking_date"].day for row in rows} == {days[1]}
+        assert sum(row["amount"] for row in rows) == 350
+        (stated,) = files.rows("told, position AS id, closing_date AS booking_date, closing AS amount", "statements")
+        assert set(stated["told"].split()) == files.ids()
+
+
+@pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize("name", ["Anna", ""])
+@pytest.mark.parametrize("notified", ["2026-11-02 | 300.00 | Anna | Rechnung", NOTIFIED.format("")])
+def test_equal_payments_of_two_days_that_balances_prove_stay_two_however_they_are_notified(
+    new_bank: NewBank, notified: str, name: str
+) -> None:
+    booked = f"2026-11-02 | 300.00 | {name} | "
+    files_by_name = {
+        "n2": (on(2, notified), StatementRecord(is_notification=True)),
+        "n3": (on(3, notified), StatementRecord(is_notification=True)),
+        "s2": (on(2, booked), stated_on(2, 100, 400)),
+        "s3": (on(3, booked), stated_on(3, 400, 700)),
+    }
+    given = ["n2 s3 s2", "s3 n2 s2", "s3 s2 n2", "s2 s3 n2", "n2 s2 s3", "n3 s2 s3", "n2 n3 s3 s2", "n2 s3 n3 s2"]
+    for order in given if name == "" or "Carl" not in notified else ():
+        files = files_of(new_bank(order.replace(" ", "")))
+        for each in (order + " " + order).split():
+            files.bring(files_by_name[each][0], statement=files_by_name[each][1])
+        assert (order, sum(row["amount"] for row in files.rows())) == (order, 600)
+
+
+@pytest.mark.requirement("import.batches")
+def test_what_another_notification_tells_is_not_told_by_that_of_the_day_before(bank: Bank) -> None:
+    files, payment = files_of(bank), "2026-11-02 | 300.00 | Anna | Rechnung"
+    files.bring(on(3, BOOKED), statement=stated_on(3, 400, 700))
+    for day in (3, 2):
+        files.bring(on(day, payment), statement=StatementRecord(is_notification=True))
+    assert [row["booking_date"].day for row in files.rows()] == [2, 3]
+
+
+@pytest.mark.requirement("import.batches")
+def test_what_a_statement_has_booked_is_not_that_of_the_next_day(bank: Bank) -> None:
+    files, payment = files_of(bank), "2026-11-02 | 300.00 | Anna | Rechnung"
+    files.bring(on(2, payment), statement=StatementRecord(is_notification=True))
+    files.bring(on(2, payment))  # as from a CSV file, without balances
+    files.bring(on(3, payment))
+    assert [row["booking_date"].day for row in files.rows()] == [2, 3]
+
+
+@pytest.mark.requirement("import.batches")
+def test_a_notification_of_another_week_is_a_booking_of_its_own(bank: Bank) -> None:
+    files = files_of(bank)
+    files.bring(on(2, BOOKED), statement=stated_on(2, 100, 400))
+    notified = on(9, NOTIFIED.format(""))
+    assert files.bring(notified, statement=StatementRecord(is_notification=True)).new_transactions == 3
 
 
 @pytest.mark.requirement("import.batches")

@@ -7,10 +7,12 @@ as one; and if there are very many different ones, each is only compared with th
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import lru_cache, partial
 from itertools import islice, product
 from typing import Any
 
+import polars as pl
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
@@ -28,6 +30,7 @@ from storage.importing.matching.batch_details import (
     take_wholes,
 )
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
+from storage.importing.matching.exact_matches import PAIRS
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, Item, StoredRow
 from storage.importing.teller import FILES
 
@@ -39,6 +42,7 @@ BEFORE, SAME_DAY, AFTER = range(-NEIGHBOUR_DAYS, 1), range(1), range(NEIGHBOUR_D
 
 
 Pair = tuple[Item, StoredRow]
+FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
 class Remaining:
@@ -55,6 +59,11 @@ class Remaining:
         self.replaced: list[Pair] = []
         self.counted: set[str] = set()
         self._are_references_lasting = are_references_lasting
+
+    def put_on(self, day: date) -> None:
+        """Take all bookings and rows for ones of this day."""
+        self.items = {place: replace(item, record=on_day(item.record, day)) for place, item in self.items.items()}
+        self.rows = {id_: replace(row, record=on_day(row.record, day)) for id_, row in self.rows.items()}
 
     def match_by_day(self, reported_elsewhere: Collection[str] = ()) -> None:
         """Match bookings and rows of one day and amount: the details of a batch with the whole, then by equal
@@ -264,6 +273,20 @@ class Remaining:
         del self.items[item.place]
         del self.rows[row.id]
         self.pairs.append((item, row))
+
+
+def on_day(record: TransactionRecord, day: date | None) -> TransactionRecord:
+    """The record, booked on this day; None stands for its own."""
+    return record if day is None else replace(record, booking_date=day)
+
+
+def as_found(
+    pairs: pl.DataFrame | Sequence[Pair], *, is_correction: bool = False, is_part: bool = False
+) -> pl.DataFrame:
+    """The pairs as FOUND."""
+    if not isinstance(pairs, pl.DataFrame):
+        pairs = pl.DataFrame([(item.place, row.id) for item, row in pairs], schema=PAIRS, orient="row")
+    return pairs.with_columns(is_correction=pl.lit(is_correction), is_part=pl.lit(is_part))
 
 
 def _money(one: Item | StoredRow) -> Hashable:
