@@ -23,6 +23,8 @@ OfHistory = Literal["new_payee", "refunded", "not_refunded"]  # these are found 
 Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncategorised", OfHistory]
 Sort = Literal["-bookingDate", "bookingDate", "-amount", "amount"]
 
+NAMES = ("merchant_name", "counterpart_name")
+CASH, OF_CASH = "Cash", ("cash_withdrawal", "cash_deposit")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -96,9 +98,10 @@ def in_order(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
 
 
 def merchant() -> pl.Expr:
-    """The name of a row's merchant, else of its counterpart, null for neither; an empty name is none."""
-    names = (pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("merchant_name", "counterpart_name"))
-    return pl.coalesce(*names)
+    """The name of a row's merchant, else of its counterpart, null for neither; an empty name is none. Without a
+    merchant cash is CASH, because each machine calls itself otherwise."""
+    merchant, counterpart = (pl.when(pl.col(name) != "").then(pl.col(name)) for name in NAMES)
+    return pl.coalesce(merchant, pl.when(pl.col("type").is_in(OF_CASH)).then(pl.lit(CASH)), counterpart)
 
 
 def is_uncategorised() -> pl.Expr:

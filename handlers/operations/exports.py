@@ -27,7 +27,17 @@ from storage.transactions import Selection
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where it differs from the format's name."""
 SIGNED = "signed"
-OF_SEARCH = ("direction", "categories", "types", "merchant", "counterpart_iban", "words", "flag", "counted")
+OF_SEARCH = (
+    "direction",
+    "categories",
+    "types",
+    "merchant",
+    "counterpart_iban",
+    "words",
+    "flag",
+    "counted",
+    "search_in",
+)
 """The filters that a search has and the list has not."""
 ASK_AGAIN_SECONDS = 30  # by then somebody may have finished reading an export
 

@@ -116,6 +116,19 @@ class OwnWords(Struct, frozen=True):
         wanted = fold_tag(tag)
         return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
 
+    def saying(self, text: str) -> list[str]:
+        """The ids of the bookings of which the user says this, whatever its case: in a note, a tag or the name of an
+        own category, of the whole or of a part."""
+        wanted, silent = fold_tag(text), Annotation("")
+        own = {id_ for id_, each in self.own.items() if wanted in fold_tag(each.name)}
+
+        def is_said(id_: str, said: Annotation) -> bool:
+            places = [self.owned.get(id_, ("",))[0], *(part.place.own_category_id for part in said.parts)]
+            texts = [said.note, *said.all_tags, *(part.note for part in said.parts)]
+            return not own.isdisjoint(places) or any(wanted in fold_tag(each) for each in texts if each)
+
+        return [id_ for id_ in {*self.by_id, *self.owned} if is_said(id_, self.by_id.get(id_, silent))]
+
     def in_own(self, own_id: str, category: str | None = None, leaf: str | None = None) -> list[str]:
         """The ids of the bookings in this own category: those without parts that are in it, and those of which a part
         is. `category` and `leaf` (a finer category) narrow the latter alone: the part has to be in them as well."""

@@ -100,7 +100,8 @@ def is_refund(row: Row, rows: list[Row], selection: Collection[str]) -> bool:
 
 
 def merchant(row: Row) -> str | None:
-    return cast(str | None, row["merchant_name"] or row["counterpart_name"] or None)
+    cash = "Cash" if row.get("type") in ("cash_withdrawal", "cash_deposit") else None
+    return cast(str | None, row["merchant_name"] or cash or row["counterpart_name"] or None)
 
 
 def words(text: str) -> list[str]:

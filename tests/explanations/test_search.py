@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, TransactionRecord
 from analytics.searching.totals import WEEKDAYS
+from auth.scopes import ALL_SCOPES
 from tests.explanations.conftest import Holder, Service, body_of
 
 DAY = date(2026, 11, 2)
@@ -162,6 +163,31 @@ def test_flags_find_first_payments_and_what_came_back(holder: Holder) -> None:
     assert body_of(holder.client, "/transactions/totals", flag="refunded")["expenses"] == 155
     assert found(holder.client, flag="refunded", dateFrom=(DAY - timedelta(days=18)).isoformat())[0]["amount"] == -75
     assert found(holder.client, flag="new_payee", status="pending") == []
+
+
+@pytest.mark.requirement("search.filters")
+def test_cash_is_one_payee_whatever_a_machine_calls_itself_and_no_rule_is_about_one_slip(holder: Holder) -> None:
+    holder.bring(
+        ACCOUNT,
+        [
+            TransactionRecord(
+                booking_date=DAY - timedelta(days=place),
+                amount=Decimal(-50),
+                currency="EUR",
+                counterpart_name=f"GA NR0000210{place} BLZ3705019{place}",
+                purpose=f"Bargeldauszahlung 12.1{place}/14.34 UHR",
+                bank_transaction_code="PMNT-CCRD-CWDL",
+            )
+            for place in range(3)
+        ],
+    )
+    (group,) = body_of(holder.client, "/transactions/totals", groupBy="merchant")["groups"]
+    assert (group["keys"]["merchant"], group["count"], group["expenses"]) == ("Cash", 3, 150)
+    rows = found(holder.client, merchant="cash")
+    assert len(rows) == 3
+    assert rows[0]["type"] == "cash_withdrawal"
+    writing = holder.service.client(holder.user.id, frozenset(ALL_SCOPES))
+    assert writing.get(f"/transactions/{rows[0]['id']}/rule").status_code == 404
 
 
 @pytest.mark.requirement("search.order")

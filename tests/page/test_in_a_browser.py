@@ -283,7 +283,7 @@ def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(dem
     expect(page.get_by_text(re.compile(r"Corrected: \d+ transactions."))).to_be_visible()
     expect(rows.get_by_role("link").first).to_contain_text("Leisure")
     page.get_by_role("button", name="Undo").click()
-    expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
+    expect(rows.get_by_role("link").first).to_contain_text("Music and audio books")
 
 
 @pytest.mark.requirement("page.own_words")
@@ -298,6 +298,9 @@ def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) 
     expect(dialog.get_by_label("Category", exact=True).first.locator("option:checked")).to_have_text("– Splitting")
     dialog.get_by_role("button", name="Add a part").click()
     expect(dialog.get_by_role("button", name="Save the split")).to_be_disabled()
+    dialog.get_by_label("Amount", exact=True).fill("9999")
+    expect(dialog.get_by_text("The parts have to add up to the amount, none of them zero.")).to_be_visible()
+    expect(dialog.locator("p.buttons data.money")).to_have_text(re.compile("^\u2212"))
     dialog.get_by_label("Amount", exact=True).fill("1.25")
     # what is typed counts before the field is left
     expect(dialog.get_by_role("button", name="Save the split")).to_be_enabled()
@@ -330,6 +333,7 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
     dialog.get_by_role("button", name="Save the note").click()
     expect(dialog.get_by_role("button", name="Save the note")).to_be_disabled()
     expect(dialog.get_by_text("Saved.")).to_be_visible()  # a modal dialog silences what is outside of it
+    expect(rows.get_by_role("link").first).to_contain_text("Note · Girokonto")
     dialog.get_by_label("Tags").fill("music")
     dialog.get_by_role("button", name="Add the tag").click()
     expect(dialog.get_by_role("button", name="Remove: music")).to_be_visible()
@@ -342,9 +346,9 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
     expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
     dialog.get_by_role("button", name="Correct", exact=True).click()
     expect(rows.get_by_role("link").first).to_contain_text("Leisure")
-    expect(rows.get_by_role("link").nth(1)).to_contain_text("Subscriptions")
+    expect(rows.get_by_role("link").nth(1)).to_contain_text("Music and audio books")
     page.get_by_role("button", name="Undo").click()
-    expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
+    expect(rows.get_by_role("link").first).to_contain_text("Music and audio books")
 
 
 @pytest.mark.requirement("page.own_words")

@@ -163,7 +163,7 @@ def test_a_correction_that_ends_late_does_not_close_the_booking_that_was_opened_
     expect(dialog.get_by_label("Note", exact=True)).to_have_value("not kept yet")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Undo").click()
-    expect(rows.first).to_contain_text("Subscriptions")
+    expect(rows.first).to_contain_text("Music and audio books")
 
 
 @pytest.mark.requirement("page.own_rules")

@@ -103,6 +103,30 @@ def test_words_have_bounds(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.tags")
+def test_a_search_looks_into_notes_tags_and_own_names_for_whoever_may_read_them(holder: Holder) -> None:
+    client = writer(holder)
+    names = ("Hotel", "Bar", "Kita", "Kiosk", "Gift shop")
+    holder.bring(GIRO, [booked(f"1{place}", f"-{place}.00", name) for place, name in enumerate(names, 1)])
+    rows = by_name(holder)
+    own = client.post("/categories", json={"name": "A GIFT too", "category": "SHOPPING"}).json()["id"]
+    for name, said in {
+        "Hotel": {"note": "a Gift for Kim"},
+        "Bar": {"tags": ["gifts"]},
+        "Kita": {"ownCategoryId": own},
+        "Kiosk": {"splits": [{"amount": -3, "category": "OTHER", "note": "gift"}, {"amount": -1, "category": "OTHER"}]},
+    }.items():
+        assert client.patch(f"/transactions/{rows[name]['id']}/annotation", json=said).is_success
+    wanted = {"search": "gift", "searchIn": "annotation"}
+    assert [row["counterpartName"] for row in rows_of(holder, **wanted)] == [*reversed(names)]
+    assert client.get("/transactions/totals", params=wanted).json()["expenses"] == 15
+    assert client.get("/transactions/export", params={**wanted, "format": "jsonl"}).text.count("\n") == 5
+    assert [row["counterpartName"] for row in rows_of(holder, search="gift")] == ["Gift shop"]
+    assert rows_of(holder, **wanted, dateTo="2026-11-12", direction="out")[0]["counterpartName"] == "Bar"
+    for operation in ("search", "totals"):
+        assert holder.client.get(f"/transactions/{operation}", params=wanted).status_code == 403
+
+
+@pytest.mark.requirement("words.tags")
 def test_tags_are_found_counted_and_spelled_as_at_first(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Hotel"), booked("11", "-5.00", "Bar"), booked("12", "-1.00", "Kita")])

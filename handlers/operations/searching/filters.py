@@ -44,11 +44,12 @@ class Filters(Struct, kw_only=True):
     tag: str | None = None
     detailed_category: str | None = None
     own_category: str | None = None
+    search_in: Literal["annotation"] | None = None
 
     @property
     def needs_words(self) -> bool:
-        """Whether bookings are chosen by what the user says of them: by a tag or an own category."""
-        return (self.tag, self.own_category) != (None, None)
+        """Whether bookings are chosen by what the user says of them: by a tag or an own category, or a search in it."""
+        return (self.tag, self.own_category, self.search_in) != (None, None, None)
 
     @property
     def amounts(self) -> tuple[Decimal | None, Decimal | None]:
@@ -60,7 +61,7 @@ class Filters(Struct, kw_only=True):
         """Raise BadRequest for days in the wrong order, and Forbidden for annotations (in `include` or as a filter)
         that the caller may not read."""
         check_window(self.date_from, self.date_to)
-        check_words(caller, include, self.tag, self.own_category)
+        check_words(caller, include, self.tag, self.own_category, self.search_in)
 
     def selection(self, selected: SelectedAccounts, caller: Principal) -> Selection:
         """The part of the filters that the store applies when it reads rows; a word to search for is only looked up as
@@ -83,7 +84,7 @@ class Filters(Struct, kw_only=True):
         """The ids, in no order, of the bookings with this tag and in this own category; None if neither is given. A
         booking that is divided into parts only counts if one of its parts is in the own category and in the category
         and finer category of `selection`. Raises BadRequest for an own category that the caller does not know."""
-        if not self.needs_words:
+        if (self.tag, self.own_category) == (None, None):
             return None
         words = reading.words
         tagged = words.with_tag(self.tag) if self.tag is not None else list(words.accounts)

@@ -170,11 +170,14 @@ def _read(
     (decision 17)."""
     if selection.category == NO_CATEGORY:
         selection = selection._replace(category=None)
-    parts = []
-    if filters.status != "pending":
-        parts.append(reading.search_rows(selection))
-    if filters.status != "booked":
-        parts.append(reading.search_rows(selection, pending=True))
+    states = [is_pending for is_pending, other in ((False, "pending"), (True, "booked")) if filters.status != other]
+    parts = [reading.search_rows(selection, pending=is_pending) for is_pending in states]
+    if filters.search_in and filters.search:
+        found = pl.concat(
+            [*(part["id"] for part in parts), pl.Series(reading.words.saying(filters.search), dtype=pl.String)]
+        )
+        every = [reading.search_rows(selection._replace(search=None), pending=is_pending) for is_pending in states]
+        parts = [part.filter(pl.col("id").is_in(found.implode())) for part in every]
     ids = filters.ids(reading, caller)
     if ids is not None:
         parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]

@@ -2,6 +2,7 @@
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import VALUE_LENGTH_MAX
+from analytics.searching.filters import OF_CASH
 from handlers.names import Json
 from handlers.operations.selection import owner_of, readable_booking
 from handlers.web.errors import NotFound
@@ -39,8 +40,10 @@ def propose_rule(services: Services, request: Request, *, id: str) -> Json:
 
 def _compared_fields(row: Row) -> dict[str, str | None]:
     """The booking's values by the field that a rule would compare, the most reliable first; without creditor id and
-    IBAN for an intermediary."""
+    IBAN for an intermediary, and of cash the merchant alone."""
     by_name = {"merchantName": row["merchant_name"], "counterpartName": row["counterpart_name"]}
+    if row["type"] in OF_CASH:  # the name is that of one slip
+        return {"merchantName": row["merchant_name"]}
     if is_intermediary(row["counterpart_name"]):
         return by_name
     by_key = {"counterpartCreditorId": row["creditor_id"], "counterpartIban": row["counterpart_iban"]}

@@ -30,16 +30,16 @@ def asks_for_words(include: str | None) -> bool:
 
 def wants_words(arguments: Mapping[str, Any]) -> bool:
     """Whether these arguments of an operation need annotations to be read: by a `tag` or an `own_category`, as a filter
-    or as groups, or because `include` asks for annotations."""
-    filters = (arguments.get("tag"), arguments.get("own_category"))
+    or as groups, by a search in them, or because `include` asks for annotations."""
+    filters = [arguments.get(name) for name in ("tag", "own_category", "search_in")]
     grouped = OF_WORDS.intersection(map(str.strip, (arguments.get("group_by") or "").split(",")))
-    return filters != (None, None) or bool(grouped) or asks_for_words(arguments.get("include"))
+    return any(each is not None for each in filters) or bool(grouped) or asks_for_words(arguments.get("include"))
 
 
-def check_words(caller: Principal, include: str | None, tag: str | None, own_category: str | None = None) -> None:
+def check_words(caller: Principal, include: str | None, *filters: str | None) -> None:
     """Raise Forbidden for a request for annotations by a caller who may not read them; a filter counts too, since
     annotations could be guessed by it."""
-    if ((tag, own_category) != (None, None) or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
+    if (any(each is not None for each in filters) or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
 
 

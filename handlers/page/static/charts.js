@@ -1,5 +1,5 @@
 /** The two charts, drawn as SVG: the course of a balance, and months as bars. */
-import { day, money, monthInShort, roundMoney, shortDay, shortMonth } from "./format.js";
+import { day, money, monthInShort, onAxis, roundMoney, shortDay } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useEffect, useId, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
@@ -117,7 +117,9 @@ function names(points, x, right) {
   });
   const named = starts.length > 36 ? starts.filter(([, iso]) => iso.slice(5, 7) === "01") : starts;
   const every = Math.max(1, Math.ceil((named.length * 54) / right));
-  return named.filter((_, index) => index % every === 0).map(([place, iso]) => [place, isShort ? shortDay(iso, iso) : shortMonth(iso.slice(0, 7))]);
+  const kept = named.filter((_, index) => index % every === 0);
+  const months = onAxis(kept.map(([, iso]) => iso.slice(0, 7)));
+  return kept.map(([place, iso], index) => [place, isShort ? shortDay(iso, iso) : months[index]]);
 }
 
 /**
@@ -143,6 +145,8 @@ export function MonthBars({ months, currency, link, chosen = null, running }) {
   const bar = Math.min(22, column * 0.56);
   const middle = (index) => column * (index + 0.5);
   const every = Math.ceil(30 / column);
+  const isNamed = (index) => (shown.length - 1 - index) % every === 0;
+  const under = onAxis(shown.filter((_, index) => isNamed(index)).map(({ month: iso }) => iso));
   const stop = shown.some(({ month: iso }) => iso === chosen) ? chosen : shown.at(-1).month; // one for the tabulator
   const walk = (event) => {
     const links = [...event.currentTarget.querySelectorAll("a")];
@@ -158,12 +162,11 @@ export function MonthBars({ months, currency, link, chosen = null, running }) {
       <g aria-hidden="true"><${Grid} levels=${levels} y=${y} right=${right} width=${width} currency=${currency} /></g>
       ${shown.map((each, index) => {
         const isRunning = each.month === running;
-        const isNamed = (shown.length - 1 - index) % every === 0;
         return html`<a key=${each.month} class="month ${each.month === chosen ? "chosen" : ""}" href=${link(each.month)} tabindex=${each.month === stop ? 0 : -1}
           aria-label=${monthSaid(each, currency, isRunning)} aria-current=${each.month === chosen ? "true" : undefined}>
           <rect class="column" x=${column * index + 1} width=${column - 2} y="0" height=${HEIGHT} rx="6" />
           ${rectangle("in", index, 0, each.income, isRunning)} ${rectangle("out", index, down * each.expenses, 0, isRunning)}
-          ${isNamed && html`<text class="axis" x=${middle(index)} y=${HEIGHT - 6} text-anchor="middle" aria-hidden="true">${each.month.length > 4 ? shortMonth(each.month) : each.month}</text>`}
+          ${isNamed(index) && html`<text class="axis" x=${middle(index)} y=${HEIGHT - 6} text-anchor="middle" aria-hidden="true">${under.shift()}</text>`}
         </a>`;
       })}
       ${!isOneWay && html`<g class="net" aria-hidden="true">

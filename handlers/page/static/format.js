@@ -96,10 +96,9 @@ export const month = (iso) => written(`${iso}-01`, { month: "long", year: "numer
 /** 2026-10 is Oct 2026. */
 export const monthInShort = (iso) => written(`${iso}-01`, { month: "short", year: "numeric" });
 
-/** 2026-10 is Oct, and 2026-01 is 2026: the name under a bar. */
-export function shortMonth(iso) {
-  return iso.endsWith("-01") ? iso.slice(0, 4) : monthInShort(iso).replace(/\.?\s*\d{4}$/, "");
-}
+/** Months, or years, as they stand below an axis: the first of each year as the year, the others as Oct. */
+export const onAxis = (months) => months.map((iso, place) =>
+  months[place - 1]?.slice(0, 4) === iso.slice(0, 4) ? monthInShort(iso).replace(/\.?\s*\d{4}$/, "") : iso.slice(0, 4));
 
 /** A moment in the zone of the browser: 22 Nov, 14:05. */
 export const moment = (iso) =>

@@ -6,7 +6,7 @@ import { address } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Latest, Parties, Totals } from "./totals.js";
 import { html } from "./ui.js";
-import { t } from "./words.js";
+import { named, t } from "./words.js";
 
 export default function Merchants({ person, parameters }) {
   const name = parameters.get("name");
@@ -20,7 +20,7 @@ function Merchant({ name, person }) {
   const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "ongoing" }).data?.subscriptions ?? [];
   const { first, last } = totals.data ?? {};
   const list = address("/transactions", { merchant: name });
-  return html`<${Place} title=${name} text=${first && t("from_to", { first: day(first), last: day(last) })} actions=${html`<a class="button" href=${list}>${t("all_transactions")}</a>`}>
+  return html`<${Place} title=${named(name)} text=${first && t("from_to", { first: day(first), last: day(last) })} actions=${html`<a class="button" href=${list}>${t("all_transactions")}</a>`}>
     ${totals.data?.count === 0 && !first
       ? html`<div class="card"><${State} icon="search" title=${t("none_found")} /></div>`
       : html`<${Card} title=${t("in_and_out")}><${Totals} asked=${asked} person=${person} counted

@@ -9,7 +9,7 @@ import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segment
 import { address, go } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Targets } from "./targets.js";
-import { Parties } from "./totals.js";
+import { AfterRefunds, Parties } from "./totals.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -116,7 +116,7 @@ function Figures({ of, compared }) {
       <dd><span class="figure medium ${name}"><${Money} amount=${of[name]} currency=${currency} signed=${name === "net"} /></span>
         ${compared && html`<span class="note soft small">${t("compared", {
           amount: money(sum([of[name], -compared[name]], currency), currency, { signed: true }), span: spanSaid(compared),
-        })}</span>`}</dd>
+        })}</span>`}<${AfterRefunds} name=${name} of=${of} /></dd>
     </div>`)}
   </dl>`;
 }
@@ -135,7 +135,7 @@ function MonthRows({ data, person, categories }) {
   const [shown, setShown] = useState(ROWS_AT_FIRST);
   const { from: dateFrom, to: dateTo } = daysOf(data.month);
   const totals = useRead("/transactions/totals", { dateFrom, dateTo, compareWith: "previousYear" });
-  return html`<${Figures} of=${data} compared=${totals.data?.compared} />
+  return html`<${Figures} of=${{ ...data, refunds: totals.data?.refunds }} compared=${totals.data?.compared} />
     ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
     <div class="halves">
       <div>

@@ -238,16 +238,16 @@ export const accountAmong = (account) => [accountName(account), account.bankName
 export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);
 
 /** What stands in one row of a list of bookings. */
-export function BookingParts({ row, isFirstOfDay, person, tag = true }) {
+export function BookingParts({ row, isFirstOfDay, person, tag = row.category && named(row.category) }) {
   const account = person.byId.get(row.bankAccount.id);
   const name = account ? accountName(account) : row.bankAccount.accountName;
   const title = partyOf(row);
-  const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [name, row.purpose !== title && row.purpose]).filter(Boolean).join(" · ");
+  const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [row.splits?.length > 0 && t("splits"), ...(row.tags ?? []), row.note && t("note"), name, row.purpose !== title && row.purpose]).filter(Boolean).join(" · ");
   const written = shortDay(row.bookingDate, person.profile.today).replace(/ (?!\d{4}$)/g, "\u00a0"); // a year may stand below the day
   return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${written} />`}</span>
     <${CategoryTile} category=${row.category} />
     <${Titled} title=${title} about=${about} />
-    ${tag && html`<span class="row-tag">${row.category && html`<span class="tag">${named(row.category)}</span>`}</span>`}
+    ${tag !== false && html`<span class="row-tag">${tag && html`<span class="tag">${tag}</span>`}</span>`}
     <span class="row-amount"><${Money} amount=${row.amount} currency=${row.currency} signed /></span>`;
 }
 

@@ -10,11 +10,12 @@ const AMOUNT = /^([-−+]?)([1-9]\d{0,2}(?:[.,'’]\d{3})+|0|[1-9]\d{0,5})(?:[.,
 
 /**
  * What is typed into the search: an amount with its decimals finds that amount, beside words too; a whole number alone every amount
- * that begins so. What stands in quotation marks is text, whatever it looks like.
+ * that begins so; an IBAN those with it. What stands in quotation marks is text, whatever it looks like.
  * @param {string} typed
  */
 export function wanted(typed) {
   const text = typed.trim();
+  if (/^[a-z]{2}\d{2}( ?[a-z\d]{4}){2,7} ?[a-z\d]{0,3}$/i.test(text)) return { search: "", counterpartIban: text };
   const quoted = /^["„“](.*?)["“”]?$/.exec(text);
   if (quoted) return { search: quoted[1].trim() };
   const words = text.replaceAll(BESIDE_A_NUMBER, "").split(/\s+/);
@@ -53,7 +54,7 @@ export function askedFor(filters, { profile }) {
   const isBackwards = dateFrom && dateTo && dateFrom > dateTo;
   return {
     accountIds: filters.account, category: filters.category, merchant: filters.merchant, flag: filters.flag,
-    ...wanted(filters.search ?? ""), dateFrom: isBackwards ? dateTo : dateFrom, dateTo: isBackwards ? dateFrom : dateTo,
+    ...wanted(filters.search ?? ""), searchIn: filters.search && "annotation", dateFrom: isBackwards ? dateTo : dateFrom, dateTo: isBackwards ? dateFrom : dateTo,
   };
 }
 

@@ -22,13 +22,14 @@ export function Splits({ row, said, keep }) {
     ${parts.map((part, at) => html`<p class="buttons" key=${at}>
       ${at < typed.length
         ? html`<input type="number" min="0" step="any" size="8" aria-label=${t("field_amount")} value=${part.text ?? (Math.abs(part.amount) || "")} onInput=${(event) => type(at, event.target.value)} onChange=${() => set(at, { text: undefined })} />`
-        : html`<${Money} amount=${Math.abs(rest)} currency=${row.currency} />`}
+        : html`<${Money} amount=${rest * Math.sign(row.amount)} currency=${row.currency} />`}
       <${PlaceChoice} value=${part.place} onChoose=${(place) => set(at, { place })} />
       <button type="button" aria-label="${t("remove")}: ${at + 1}" onClick=${() => setParts(parts.length > 2 ? parts.filter((_, place) => place !== at) : [])}>×</button>
     </p>`)}
     <p class="buttons">
       <button type="button" disabled=${parts.length >= PARTS_MAX} onClick=${() => setParts(parts.length ? [empty, ...parts] : [empty, empty])}>${t("split_add")}</button>
       ${parts.length > 0 && html`<button type="button" disabled=${!isWhole} onClick=${() => keep({ splits: whole.map(({ amount, note, tags, place }) => ({ amount, note, tags, ...placeOf(place) })) })}>${t("splits_keep")}</button>`}
+      ${parts.length > 0 && !isWhole && html`<span class="soft small">${t("splits_need")}</span>`}
       ${!parts.length && (said.splits.length > 0 || said.sleepingSplits) && html`<button type="button" onClick=${() => keep({ splits: [] })}>${t("splits_back")}</button>`}
     </p>
   </div>`;

@@ -1,12 +1,13 @@
 /** What bookings add up to, whichever they are: how many, in and out, month by month, and with whom. */
 import { useRead } from "./api.js";
 import { Legend, MonthBars, isOnlyOneWay } from "./charts.js";
-import { count } from "./format.js";
+import { count, money, sum } from "./format.js";
+import { useNames } from "./own-categories.js";
 import { Bookings, Card, Loaded, Money, MoreLink, Titled, chartBones, tallBones } from "./parts.js";
 import { address } from "./place.js";
 import { everyMonth } from "./searched.js";
 import { html } from "./ui.js";
-import { t } from "./words.js";
+import { named, t } from "./words.js";
 
 const MONTHS_MAX = 1000;
 
@@ -35,10 +36,28 @@ function Sums({ totals, counted }) {
       ${counted && html`<div><dt>${t("transactions")}</dt><dd class="figure medium">${count(totals.count)}</dd></div>`}
       ${amounts.map((name) => html`<div key=${name}>
         <dt>${t(name)}</dt>
-        <dd class="figure medium ${name}"><${Money} amount=${totals[name]} currency=${currency} signed=${name === "net"} /></dd>
+        <dd><span class="figure medium ${name}"><${Money} amount=${totals[name]} currency=${currency} signed=${name === "net"} /></span><${AfterRefunds} name=${name} of=${totals} /></dd>
       </div>`)}
     </dl>
     ${reasons.length > 0 && html`<p class="soft small">${t("left_out")}: ${reasons.join(", ")}.</p>`}</div>`;
+}
+
+/** Expenses are gross, and refunds income; this says them net. */
+export const AfterRefunds = ({ name, of: { currency, expenses, refunds } }) =>
+  name === "expenses" && refunds > 0 && html`<p class="soft small">${t("after_refunds", { amount: money(sum([expenses, -refunds], currency), currency) })}</p>`;
+
+/** What a category holds by its finer ones, and by those of the person's own. */
+export function Finer({ asked, link }) {
+  const { data } = useRead("/categories");
+  const name = useNames();
+  const own = useRead("/transactions/totals", { ...asked, groupBy: "ownCategory" }).data?.groups ?? [];
+  const finer = useRead("/transactions/totals", { ...asked, groupBy: "detailedCategory" });
+  const places = [
+    ...own.map(({ keys, net }) => [data?.own?.find((each) => each.name === keys.ownCategory && each.category === asked.category)?.id, net]),
+    ...(finer.data?.groups ?? []).map(({ keys, net }) => [keys.detailedCategory, net]),
+  ].filter(([place]) => place);
+  return places.length > 0 && html`<details><summary>${t("finer")}</summary><ul class="plain">${places.map(([place, net]) => html`<li key=${place}>
+    <a class="line" href=${link(place)}><span>${name(place)}</span><${Money} amount=${net} currency=${finer.data?.currency} signed /></a></li>`)}</ul></details>`;
 }
 
 /** With whom most money changed hands; each leads to its place. */
@@ -48,7 +67,7 @@ export function Parties({ asked, title, limit = 8 }) {
     <${Loaded} of=${totals} bones=${tallBones}>
       ${({ currency, groups }) => groups.length === 0 ? html`<p class="soft">${t("nothing_yet")}</p>` : html`<ol class="plain">
         ${groups.filter(({ keys }) => keys.merchant).map(({ key, keys, count: n, net }) => html`<li key=${key}><a class="line tall" href=${address("/merchants", { name: keys.merchant })}>
-          <${Titled} title=${keys.merchant} about=${t("n_transactions", { n })} /><${Money} amount=${net} currency=${currency} signed />
+          <${Titled} title=${named(keys.merchant)} about=${t("n_transactions", { n })} /><${Money} amount=${net} currency=${currency} signed />
         </a></li>`)}
       </ol>`}
     <//>

@@ -3,11 +3,11 @@ import { download, useRead } from "./api.js";
 import { amount } from "./format.js";
 import { Icon } from "./icons.js";
 import { LongList } from "./list.js";
-import { PlaceChoice, filterOf } from "./own-categories.js";
+import { PlaceChoice, filterOf, placeIn, useNames } from "./own-categories.js";
 import { BookingParts, Choice, Dialog, Loaded, NothingYet, Place, State, accountAmong, tallBones } from "./parts.js";
 import { address, beside, go } from "./place.js";
 import { FILTERS, askedFor, daysOf } from "./searched.js";
-import { Totals } from "./totals.js";
+import { Finer, Totals } from "./totals.js";
 import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
 import { said, t } from "./words.js";
 
@@ -24,7 +24,9 @@ export default function Transactions({ person, parameters }) {
     go(address("/transactions"));
   };
   const asked = { ...askedFor(filters, person), category: "", ...filterOf(filters.category), tag: filters.tag };
-  const list = useRead("/transactions/search", { ...asked, perPage: 100 });
+  const listed = { ...asked, include: WITH_WORDS };
+  const list = useRead("/transactions/search", { ...listed, perPage: 100 });
+  const name = useNames();
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
     <${Filters} key=${turn} filters=${filters} person=${person} />
@@ -36,7 +38,8 @@ export default function Transactions({ person, parameters }) {
             ${total > 0 && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
           ${isExporting && html`<${Export} asked=${{ ...asked, accountIds: filters.account || person.ids }} total=${total} onClose=${() => setIsExporting(false)} />`}
           ${total > 0 && html`<section class="card" aria-label=${t("sum_title")}><${Totals} asked=${asked} person=${person}
-            link=${(month) => address("/transactions", { ...filters, ...daysOf(month) })} /></section>`}
+            link=${(month) => address("/transactions", { ...filters, ...daysOf(month) })} />
+            ${asked.category && html`<${Finer} asked=${asked} link=${(category) => address("/transactions", { ...filters, category })} />`}</section>`}
           <section class="card flush ${list.isStale ? "stale" : ""}" aria-label=${t("transactions")}>
             ${total === 0
               ? Object.values(filters).some(Boolean)
@@ -44,9 +47,9 @@ export default function Transactions({ person, parameters }) {
                     <button type="button" onClick=${clear}>${t("clear_filters")}</button>
                   <//>`
                 : html`<${NothingYet} />`
-              : html`<${LongList} path="/transactions/search" parameters=${asked} rowsOf=${(answer) => answer.transactions} first=${first}
+              : html`<${LongList} path="/transactions/search" parameters=${listed} rowsOf=${(answer) => answer.transactions} first=${first}
                   total=${total} label=${t("transactions")} link=${link}>
-                  ${(row, _, before) => html`<${BookingParts} row=${row} person=${person}
+                  ${(row, _, before) => html`<${BookingParts} row=${row} person=${person} tag=${row.category && name(placeIn(row))}
                     isFirstOfDay=${before?.bookingDate !== row.bookingDate} />`}
                 <//>`}
           </section>
