@@ -134,7 +134,7 @@ def _further_apis(
 ) -> Sequence[Api]:
     of_assistants = bearer_check(services.authorization, "mcp")
     apis = [
-        oauth_api(services.authorization, limiter=limiter),
+        oauth_api(services.authorization, limiter=limiter, is_clock_off=services.clock_watch.is_off),
         mcp_api(services, of_assistants, contract=contract, operations=functions, turns=turns, limiter=limiter),
         calendar_api(services, limiter),
     ]

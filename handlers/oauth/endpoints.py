@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from auth import metadata
 from auth.apps.client_metadata import registration_answer
-from auth.errors import InvalidRequest, OAuthError, TemporarilyUnavailable
+from auth.errors import InvalidGrant, InvalidRequest, OAuthError, TemporarilyUnavailable
 from auth.policy import Resource
 from auth.principal import Principal
 from auth.server import AuthorizationServer
@@ -19,7 +19,7 @@ from auth.tokens.refresh_tokens import TokenAnswer
 from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, PostedForm, checked_fields
 from handlers.oauth.forms import bearer
 from handlers.web.app import Api
-from handlers.web.errors import Refusal, TooManyRequests
+from handlers.web.errors import Refusal, TooManyRequests, Unavailable
 from handlers.web.request import Answer, Operation, Request
 from handlers.web.steps.guard import Authenticate
 from handlers.web.steps.rate_limit import Limiter, Rate
@@ -32,10 +32,13 @@ DOCUMENT_SECONDS = 300
 Fields = dict[str, str]
 
 
-def oauth_api(server: AuthorizationServer, *, limiter: Limiter) -> Api:
+def oauth_api(
+    server: AuthorizationServer, *, limiter: Limiter, is_clock_off: Callable[[], bool] = lambda: False
+) -> Api:
     """The description of the OAuth endpoints and discovery documents, with the functions that answer them; the
-    endpoints lie under the path of `auth_url`."""
-    endpoints = Endpoints(server)
+    endpoints lie under the path of `auth_url`. `is_clock_off` says whether this machine is known to have a wrong
+    clock."""
+    endpoints = Endpoints(server, is_clock_off)
     described = description(server.policy.served_path)
     spellings = {
         metadata.SERVER_PATH: metadata.server_metadata_paths(server.policy),
@@ -110,8 +113,9 @@ def description(path_before: str) -> dict[str, Any]:
 class Endpoints:
     """The functions behind the operations of oauth-api.json that change something; failures are OAuthErrors."""
 
-    def __init__(self, server: AuthorizationServer) -> None:
+    def __init__(self, server: AuthorizationServer, is_clock_off: Callable[[], bool]) -> None:
         self._server = server
+        self._is_clock_off = is_clock_off
 
     def register(self, request: Request, body: object) -> Answer:
         """Register a client (RFC 7591 section 3), and answer with its metadata."""
@@ -120,8 +124,14 @@ class Endpoints:
         return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
 
     def token(self, request: Request, body: Fields) -> Answer:
-        """Issue tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6)."""
-        answer = self._tokens(self._sent_fields(request, body))
+        """Issue tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6). What a wrong clock refuses is put
+        off, since an app takes `invalid_grant` for the end of its access."""
+        try:
+            answer = self._tokens(self._sent_fields(request, body))
+        except InvalidGrant:
+            if self._is_clock_off():
+                raise Unavailable from None
+            raise
         details = answer.authorization_details
         return Answer(
             body={

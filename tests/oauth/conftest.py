@@ -311,6 +311,7 @@ def application(
     *,
     rate: Rate | None = None,
     extra: tuple[Api, ...] = (),
+    is_clock_off: Callable[[], bool] = lambda: False,
 ) -> Any:
     import orjson
 
@@ -322,7 +323,7 @@ def application(
         guard=guard(bearer_check(server), public_url=server.policy.public_url, billing_url="https://billing.example/"),
         public_url=server.policy.public_url,
         limiter=limiter,
-        extra_apis=[oauth_api(server, limiter=limiter), *extra],
+        extra_apis=[oauth_api(server, limiter=limiter, is_clock_off=is_clock_off), *extra],
         routes=page_routes(Site(surroundings(server, database), limiter=limiter)),
         shared_paths=oauth_shared_paths(server),
         unavailable={StoreUnavailable: Unavailable, StoreFull: Unavailable},

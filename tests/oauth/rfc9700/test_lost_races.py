@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect
+from starlette.testclient import TestClient
 
 from auth.errors import InvalidToken
 from auth.people.sessions import Browser
@@ -13,7 +14,7 @@ from handlers.oauth.endpoints import failure_answer
 from storage import users
 from storage.database import Conflict, StoreUnavailable
 from storage.oauth import codes, tokens
-from tests.oauth.conftest import fields
+from tests.oauth.conftest import application, fields
 
 
 def second(*_: object, **__: object) -> bool:
@@ -54,6 +55,19 @@ def test_a_conflict_that_does_not_end_spends_nothing(fresh: Any, monkeypatch: py
     assert fresh.server.consent.decide(session, secret, is_allowed=True) is None
     monkeypatch.undo()
     assert fresh.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+
+
+@pytest.mark.requirement("oauth.races")
+def test_what_a_machine_with_a_wrong_clock_refuses_is_put_off_and_another_one_still_takes_it(fresh: Any) -> None:
+    issued, right = fresh.tokens(), fresh.http
+    fresh.http = TestClient(application(fresh.server, fresh.database, is_clock_off=lambda: True))
+    fresh.clock.forward(days=400)
+    answer = fresh.refresh(issued["refresh_token"], issued["client_id"])
+    assert (answer.status_code, answer.json()["error"]) == (503, "temporarily_unavailable")
+    assert int(answer.headers["retry-after"]) > 0
+    fresh.clock.forward(days=-400)
+    fresh.http = right
+    assert fresh.refresh(issued["refresh_token"], issued["client_id"]).status_code == 200
 
 
 @pytest.mark.requirement("oauth.races")
