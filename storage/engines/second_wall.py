@@ -18,6 +18,7 @@ SHOWN = {
     **{table: ("SELECT", rows) for table, rows in READ_BY_ALL.items()},
 }
 """For each table, the rights of a request and the condition on the rows that it may use."""
+THERE = "SELECT name FROM unnest($1::TEXT[]) AS named(name) WHERE to_regclass(name) IS NOT NULL"
 LACKING = (
     "SELECT name FROM unnest($1::TEXT[]) AS named(name)"
     " WHERE NOT has_table_privilege($2::NAME, name, 'SELECT') OR NOT EXISTS"
@@ -32,7 +33,8 @@ BOUND = (
 def build(store: Store) -> None:
     """Make the role as which the store connects for single users (`app_url`) see only the rows of one user, in every
     table of users; existing policies stay. Raises StoreError for a role that would see all rows nevertheless."""
-    tables, everybody, nobody = list(SHOWN), store.for_everybody(), store.of(NOBODY)
+    everybody, nobody = store.for_everybody(), store.of(NOBODY)
+    tables = [row["name"] for row in everybody.rows(THERE, list(SHOWN))]  # `bankdata check` names what is gone
     role = str(nobody.rows("SELECT current_user AS role")[0]["role"])
     if not everybody.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):
         raise StoreError(_describe_unfit_role(role))

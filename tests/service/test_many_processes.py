@@ -403,14 +403,17 @@ def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
 def test_check_names_tables_and_keys_that_are_gone_an_archive_that_fails_and_an_old_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
-        database, said = services.everybody, Said()
+    settings = ENGINE.settings(tmp_path / "data")
+    with closing(open_services(settings)) as services:
+        said = Said()
         upkeep.check(services, said)
         assert "backup     none is known" in said.lines
+        services.everybody.execute("DROP TABLE corrections")
+    with closing(open_services(settings)) as services:
+        database = services.everybody
         archive = soundness.archive(database)
         assert archive is not None
         assert not archive.is_failing
-        database.execute("DROP TABLE corrections")
         database.execute("ALTER TABLE accounts DROP CONSTRAINT accounts_pkey")
         store_facts.remember(database, soundness.BACKED_UP, "2026-01-02T03:04:05Z")
         monkeypatch.setattr(soundness, "archive", lambda _session: soundness.Archive(True, 0))
