@@ -167,6 +167,7 @@ FOR_WHOLE_GRANTS = _by_id(
     proposed_rules.propose_rule,
     accounts.list_hidden_accounts,
     accounts.change_account,
+    accounts.say_balance,
     accounts.list_merged_accounts,
     accounts.merge_account,
     accounts.separate_account,

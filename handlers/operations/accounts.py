@@ -7,20 +7,25 @@ from typing import Any
 
 from msgspec import Struct
 
+from analytics.minor_digits import in_digits
+from analytics.records import AccountRecord, Batch, StatementRecord
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.json_shapes import members, money
 from handlers.names import Json
 from handlers.operations.imports import rebuilding
 from handlers.operations.selection import covered_accounts, owner_of
-from handlers.web.errors import BadRequest, NotFound
+from handlers.web.errors import BadRequest, Conflicting, NotFound
 from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import UserData
 from handlers.work.services import Services
+from handlers.work.sync.statement_files import ConnectionBusy, FileImport
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Transaction
 from storage.importing import same_accounts
+from storage.importing.batches import read_batch
+from storage.importing.statements import BY_THE_PERSON
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotMerged, NotOneAccount
@@ -43,6 +48,7 @@ def list_accounts(_services: Services, request: Request, reading: UserData) -> A
 
 
 ACCOUNT_NOT_FOUND = "Account not found"
+SAID_BY_YOU = "Said by you"
 
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
@@ -122,6 +128,35 @@ def separate_account(services: Services, request: Request, *, id: str, dry_run: 
     except NotMerged as error:
         raise NotFound(ACCOUNT_NOT_FOUND) from error
     return rebuilding(rebuilt)
+
+
+def say_balance(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """Store what the user says an account held at the end of a day, as an import of its own, which can be undone like
+    any other; return its id and the balance that the account now has. Raises NotFound, BadRequest and Conflicting."""
+    user, clock = services.user(owner_of(request)), services.clock
+    account, day = _find(services, request.principal, id), date.fromisoformat(body["date"])
+    amount = Decimal(str(body["amount"]))
+    if day > clock.today():
+        raise BadRequest("date: must not be after today")
+    if amount != in_digits(amount, account.currency):
+        raise BadRequest(f"amount: has more digits after the point than {account.currency}")
+    report = FileImport(user_id=user.id, name=f"balance-{day}")
+    named = AccountRecord(stable_key=f"said:{id}", currency=account.currency, is_anonymous=True)
+    said = StatementRecord(closing=amount, closing_date=day, sequence=BY_THE_PERSON)
+    batch = Batch(id=report.id, name=report.name, records=iter([named, said]))
+    read = read_batch(batch, today=clock.today())
+    try:
+        services.change(
+            user.id,
+            lambda session: report.keep(
+                session, read, user=user, connection=SAID_BY_YOU, choice=account.id, clock=clock
+            ),
+        )
+    except ConnectionBusy as error:
+        raise Conflicting(str(error)) from error
+    now = _find(services, request.principal, id)
+    assert now.balance is not None, "it has just been said"
+    return {"importId": report.id, "balance": money(now.balance, now.currency), "balanceDate": f"{now.balance_date}"}
 
 
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:

@@ -23,6 +23,8 @@ from storage.journal import Change
 ADJUSTMENT = "Balance adjustment"
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
 KNOWN_ON = "least(closing_date, received_at::DATE)"
+BY_THE_PERSON = "said by the person"
+"""In place of the number of a statement: the account's person says its balance, where no bank and no file does."""
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
 STATEMENTS = columns(
     "user_id, account_id, batch_id, position, sequence, opening, opening_date, closing, closing_date, is_authoritative,"
@@ -125,7 +127,8 @@ def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
 
 def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
     """Set the account's balance to the closing balance of the newest statement; see `_last_of_a_day` for several on one
-    day. A statement that is dated ahead is one of the day on which it came, because later ones know more."""
+    day. A statement that is dated ahead is one of the day on which it came, because later ones know more. What a person
+    says of a day goes on with all that is booked since, because nobody says it anew."""
     rows = teller.session.rows(
         "SELECT connection_id, opening, opening_date, closing, closing_date, sequence, is_authoritative, received_at,"
         " position FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
@@ -137,6 +140,14 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
         proven = _with_all_of_its_day(teller, account_id, rows)
         newest = _last_of_a_day(rows, teller.file_connections, proven)
         stated = {"balance": newest["closing"], "balance_date": newest["closing_date"]}
+        if newest["sequence"] == BY_THE_PERSON:
+            (since,) = teller.session.rows(
+                "SELECT sum(amount) AS moved, max(booking_date) AS last FROM transactions WHERE user_id = $1"
+                " AND account_id = $2 AND NOT is_adjusting_entry AND booking_date > $3 AND booking_date <= $4",
+                *(teller.user.id, account_id, newest["closing_date"], teller.now.date()),
+            )
+            if since["last"] is not None:
+                stated = {"balance": newest["closing"] + since["moved"], "balance_date": since["last"]}
         set_values(teller.session, "accounts", {"user_id": teller.user.id, "id": account_id}, **stated)
 
 

@@ -194,6 +194,7 @@ OPERATIONS: dict[str, Operation] = {
             *(
                 "listHiddenAccounts",
                 "changeAccount",
+                "sayBalance",
                 "mergeAccount",
                 "separateAccount",
                 "deleteAccount",

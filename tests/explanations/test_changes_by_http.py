@@ -267,3 +267,43 @@ def test_a_grant_of_some_accounts_changes_nothing() -> None:
     request = Request(caller=some, method="GET", path="/", query="", headers={}, client_address="127.0.0.1")
     with pytest.raises(Forbidden, match="This needs access to all accounts"):
         owner_of(request)
+
+
+@pytest.mark.requirement("page.accounts")
+def test_a_balance_that_its_person_says_counts_goes_on_with_what_is_booked_and_is_taken_back(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("2026-11-02", "-10.00", "Kiosk"), booked("2026-11-05", "25.00", "Kim")])
+    (giro,) = holder.account_ids()
+
+    def held() -> tuple[Any, list[Any]]:
+        every = {"dateFrom": "2026-11-01", "dateTo": "2026-11-06", "every": "day"}
+        points = [point["balance"] for point in client.get("/balances", params=every).json()["points"]]
+        return client.get("/accounts").json()["accounts"][0]["balance"], points
+
+    assert held()[0] is None
+    path = f"/accounts/{giro}/balance"
+    told = client.post(path, json={"date": "2026-11-03", "amount": 100}).json()
+    assert (told["balance"], told["balanceDate"]) == (125, "2026-11-05")
+    assert held() == (125, [100, 100, 100, 125, 125])
+    holder.bring(GIRO, [booked("2026-11-06", "-5.00", "Bar")])
+    assert held()[0] == 120
+    other = client.post(path, json={"date": "2026-11-04", "amount": 90.5}).json()
+    assert held()[0] == 110.5
+    listed = [each for each in client.get("/imports").json()["imports"] if each["importId"] == other["importId"]]
+    assert [(each["fileNames"], each["source"], each["new"]) for each in listed] == [
+        (["balance-2026-11-04"], "Said by you", 0)
+    ]
+    for asked, balance in ((other, 120), (told, None)):
+        assert client.delete(f"/imports/{asked['importId']}").is_success
+        assert held()[0] == balance
+    holder.bring(GIRO, [], StatementRecord(closing=Decimal(7), closing_date=date(2026, 11, 7)))
+    client.post(path, json={"date": "2026-11-03", "amount": 100})
+    assert held()[0] == 7  # the bank's, of a later day
+    for refused in (
+        {"date": "2026-12-24", "amount": 1},
+        {"date": "2026-11-03", "amount": 1.005},
+        {"date": "2026-11-03"},
+    ):
+        assert client.post(path, json=refused).status_code == 400
+    assert client.post(path.replace(giro, UNKNOWN), json={"date": "2026-11-03", "amount": 1}).status_code == 404
+    assert holder.client.post(path, json={"date": "2026-11-03", "amount": 1}).status_code == 403

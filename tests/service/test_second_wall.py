@@ -166,6 +166,7 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         },
         "confirmSubscription": {"json": {"confirmation": "confirmed"}},
         "changeAccount": {"json": {"name": "Mine"}},
+        "sayBalance": {"json": {"date": "2026-01-01", "amount": 1}},
         "mergeAccount": {"json": {"into": owned[1]}},
         "deleteAccount": {"params": {"name": "Mine"}},
         "changeProfile": {"json": {"homeCurrency": "CHF"}},

@@ -1,13 +1,13 @@
 /** One account: what it holds and held, what comes in and goes out, with whom, and what is coming. */
-import { useRead } from "./api.js";
+import { change, one, useRead } from "./api.js";
 import { Course } from "./charts.js";
 import { day } from "./format.js";
 import Forecast from "./forecast.js";
-import { Card, Loaded, Money, Place, State, accountName, chartBones } from "./parts.js";
+import { Card, Loaded, Money, Place, State, accountName, chartBones, tried, undoing } from "./parts.js";
 import { address } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Latest, Parties, Totals } from "./totals.js";
-import { html } from "./ui.js";
+import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
 export default function Account({ person, parameters }) {
@@ -33,8 +33,23 @@ function Held({ account: { balance, currency, id }, today }) {
   return html`<section class="card total" aria-labelledby="held">
     <h2 id="held" class="figure-name">${t("balance")}${known && `, ${t("as_of", { day: day(known.date) })}`}</h2>
     <p class="figure">${balance === null ? html`<span class="soft">${t("no_balance")}</span>` : html`<${Money} amount=${balance} currency=${currency} />`}</p>
+    ${balance === null && html`<${Say} id=${id} today=${today} />`}
     <${Loaded} of=${balances} bones=${chartBones}>
       ${(data) => data.points.length > 1 && html`<${Course} points=${data.points} currency=${data.currency} />`}
     <//>
   </section>`;
+}
+
+/** What the account held, in the person's own words, where no file and no bank says it. */
+function Say({ id, today }) {
+  const [said, setSaid] = useState({ date: today, amount: "" });
+  const input = (name, label, given) => html`<input aria-label=${t(label)} value=${said[name]} required onInput=${(event) => setSaid({ ...said, [name]: event.target.value })} ...${given} />`;
+  const say = (event) => {
+    event.preventDefault();
+    tried(() => change("POST", one("accounts", id, "/balance"), { body: { ...said, amount: Number(said.amount) } }), () => t("changed"),
+      ({ importId }) => undoing(() => change("DELETE", one("imports", importId))));
+  };
+  return html`<form onSubmit=${say}><p class="soft small">${t("balance_say")}</p><p class="buttons">
+    ${input("date", "as_of_day", { type: "date", max: today })} ${input("amount", "balance", { type: "number", step: "any" })}
+    <button type="submit">${t("save")}</button></p></form>`;
 }

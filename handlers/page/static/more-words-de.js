@@ -109,14 +109,13 @@ export default {
   // export
   export: "Exportieren",
   export_text: "{n} {Umsatz|Umsätze} als Datei.",
-  export_where: "Suchen und filtern Sie Ihre Umsätze, und sichern Sie, was gefunden wird, als Datei.",
   exporting: "Die Datei wird geschrieben …",
   save_file: "Datei sichern",
   format: "Format",
-  format_csv: "Für Tabellenprogramme: eine Zeile je Umsatz mit allem, was über ihn bekannt ist.",
+  format_csv: "Für Tabellenprogramme, mit allem, was bekannt ist.",
   format_camt053: "Kontoauszüge als XML (ISO 20022), wie sie die meisten Buchhaltungsprogramme lesen.",
   format_ofx: "Für Quicken, GnuCash und andere Finanzprogramme.",
-  format_beancount: "Ein Kontenbuch als Text, für Beancount und Fava.",
+  format_beancount: "Einfacher Text, für Beancount und Fava.",
   format_jsonl: "Für Programme: je Zeile ein Umsatz in JSON.",
   format_parquet: "Für Auswertungen mit Polars, pandas oder DuckDB.",
 
@@ -318,6 +317,8 @@ export default {
 
   // one account, merchants, years
   balance: "Saldo",
+  balance_say: "Ihre Bank hat ihn nicht genannt. Wie hoch war er am Ende eines Tages?",
+  as_of_day: "Tag",
   account_unknown: "Dieses Konto gibt es nicht (mehr).",
   in_and_out: "Einnahmen und Ausgaben",
   with_whom: "Mit wem",

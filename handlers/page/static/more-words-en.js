@@ -109,14 +109,13 @@ export default {
   // export
   export: "Export",
   export_text: "{n} {transaction|transactions}, as a file.",
-  export_where: "Search and filter your transactions, and save what is found as a file.",
   exporting: "Writing the file…",
   save_file: "Save file",
   format: "Format",
-  format_csv: "For spreadsheets: a line for each transaction, with everything that is known of it.",
+  format_csv: "For spreadsheets, with everything that is known.",
   format_camt053: "Bank statements as XML (ISO 20022), which most accounting programs read.",
   format_ofx: "For Quicken, GnuCash and other finance programs.",
-  format_beancount: "A ledger in plain text, for Beancount and Fava.",
+  format_beancount: "Plain text, for Beancount and Fava.",
   format_jsonl: "For programs: a transaction in JSON on each line.",
   format_parquet: "For analyses with Polars, pandas or DuckDB.",
 
@@ -318,6 +317,8 @@ export default {
 
   // one account, merchants, years
   balance: "Balance",
+  balance_say: "Your bank did not say it. How much was there at the end of a day?",
+  as_of_day: "Day",
   account_unknown: "There is no such account (any more).",
   in_and_out: "Income and expenses",
   with_whom: "With whom",

@@ -35,10 +35,6 @@ export default function Settings({ person }) {
         <p class="soft">${t("apps_text")}</p>
         <p class="buttons"><a class="button" href="${AUTH_URL}/account" data-leaves>${t("open_account")}</a></p>
       <//>
-      <${Card} title=${t("export")}>
-        <p class="soft">${t("export_where")}</p>
-        <p class="buttons"><a class="button" href=${address("/transactions")}>${t("all_transactions")}</a></p>
-      <//>
       <${Card} title=${t("for_programs")}>
         <p class="soft">${t("for_programs_text")}</p>
         <p class="buttons"><a class="button" href=${address("/docs")} data-leaves>${t("open_docs")}</a></p>
