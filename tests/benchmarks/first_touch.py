@@ -1,11 +1,12 @@
 """What the first request of each user costs, asked without sockets: the processor time of this process in all threads.
 
-    python tests/benchmarks/first_touch.py [--rows 1000000] [--rows-each 1000] [--rounds 15]
+    python tests/benchmarks/first_touch.py [--rows 1000000] [--rows-each 1000] [--rounds 15] [--beside]
 
 Every user asks one thing once, after two others have asked everything; then the same again, which is kept. One of those
 two asks it as often, too, with everything in memory but the answers. Where there are too few users, as with long
 histories, each is forgotten before they ask, but for their tokens. Below each operation stand the statements that its
-first request put to the store, with the processor time of each.
+first request put to the store, with the processor time of each. `--beside` asks the same of FastAPI over SQLite, with
+the same rows, after each of these requests; that needs `pip install fastapi sqlalchemy`.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -53,22 +54,35 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rows-each", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--beside", action="store_true")
     arguments = parser.parse_args()
     for name in ("rows", "execute", "frame"):
         setattr(Cursor, name, _timed(getattr(Cursor, name)))
     with TemporaryDirectory(prefix="bankdata-first-touch-") as name:
-        audience = filled(Path(name), Size(rows=arguments.rows, rows_each=arguments.rows_each), Silent())
-        asyncio.run(measured(Path(name), audience, arguments.rounds))
+        size = Size(rows=arguments.rows, rows_each=arguments.rows_each)
+        audience = filled(Path(name), size, Silent())
+        rival = rival_of(Path(name), size, audience) if arguments.beside else None
+        asyncio.run(measured(Path(name), audience, arguments.rounds, rival))
 
 
-async def measured(folder: Path, audience: Audience, rounds: int) -> None:
+def rival_of(folder: Path, size: Size, audience: Audience) -> Any:
+    """FastAPI over SQLite with the same rows, for the same people."""
+    from tests.benchmarks.peers import fastapi_service, fill
+
+    fill.fill_sqlite(folder, size, audience.today)
+    people = {each.token: each.user_id for each in [*audience.warm, *audience.cold]}
+    engine = fastapi_service.opened("sqlite", folder, ExitStack())
+    return fastapi_service.service(engine, people, today=audience.today, in_threads=False)
+
+
+async def measured(folder: Path, audience: Audience, rounds: int, rival: Any) -> None:
     """Ask, each round with users who have not asked yet, as many rounds as there are such users."""
     everybody = [*audience.warm, *audience.cold]
     are_enough = len(everybody) - WARM_UP >= len(PATHS)
     others = iter(everybody[WARM_UP:]) if are_enough else cycle(everybody)
     if are_enough:
         rounds = min(rounds, (len(everybody) - WARM_UP) // len(PATHS))
-    first, again, warm = (defaultdict[str, list[float]](list) for _ in range(3))
+    first, again, warm, beside = (defaultdict[str, list[float]](list) for _ in range(4))
     statements: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with closing(open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=folder))) as services:
         app = server.application(services)
@@ -90,9 +104,12 @@ async def measured(folder: Path, audience: Audience, rounds: int) -> None:
                 for sql, took in asked:
                     statements[name][sql].append(took)
                 again[name].append(await spent(app, person, path))
+                if rival is not None:
+                    beside[name].append(await spent(rival, person, path))
     for name, times in first.items():
         print(f"{name:<20}{median(times):8.2f} ms, at least {min(times):.2f};", end="")
-        print(f" from memory {median(warm[name]):.2f}, again {median(again[name]):.2f}")
+        print(f" from memory {median(warm[name]):.2f}, again {median(again[name]):.2f}", end="")
+        print(f"; FastAPI {median(beside[name]):.2f}" if beside else "")
         for sql, each in statements[name].items():
             print(f"{median(each):28.2f} ms  {sql[:100]}")
 
