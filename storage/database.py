@@ -214,9 +214,11 @@ class Store(Protocol):
     async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data, read on an event loop without a thread; None where that is not possible."""
 
-    def reading(self, user_id: str) -> AbstractContextManager[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction of the user, and a function to call with the state of the user's data that it sees, so that the
-        state is remembered in memory."""
+    def reading(
+        self, user_id: str, *, in_one_statement: bool = False
+    ) -> AbstractContextManager[tuple[Session, Callable[[int], None]]]:
+        """A transaction of the user (none, for a caller who reads `in_one_statement`), and a function to call with the
+        state of the user's data that it sees, so that the state is remembered in memory."""
 
     def migrating(self) -> AbstractContextManager[Transaction]:
         """A transaction that changes the schema; only one runs at a time, however many processes start."""

@@ -68,14 +68,15 @@ class AccessCheck:
                 self._claims.clear()
             self._claims[token] = claims
         self._check_audience(claims, audience)
-        return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
+        standing = self._grant(claims.grant_id, claims.user_id, now)
+        return self._principal(claims, self._revoked_tokens(now), standing, now)
 
     def check(self, grant_id: str, user_id: str) -> Standing:
         """The standing of this user's live grant, from memory or else from the store, for what acts without an access
         token: SimpleFIN credentials and webhooks. Raises InvalidToken if the grant is unknown, revoked, expired or
         another user's."""
         now = self._now()
-        return _check_standing(self._grant(grant_id, now), user_id, now)
+        return _check_standing(self._grant(grant_id, user_id, now), user_id, now)
 
     def forget(self) -> None:
         """Drop everything remembered of grants and users, because something was revoked, removed or changed."""
@@ -89,7 +90,7 @@ class AccessCheck:
         known = self._standing.get(grant_id)
         return known[0] if known is not None and not self._is_stale(known[1], now) else None
 
-    def _grant(self, grant_id: str, now: datetime) -> Standing | None:
+    def _grant(self, grant_id: str, user_id: str, now: datetime) -> Standing | None:
         known = self._remembered_standing(grant_id, now)
         if known is not None:
             return known
@@ -97,7 +98,7 @@ class AccessCheck:
         held = self._held
         if held is None or self._is_stale(held[1], now):
             held = grants.held_by_all(self._database), now
-        standing = grants.standing(self._database, grant_id, held[0])
+        standing = grants.standing(self._database, grant_id, user_id, held[0])
         with self._lock:
             # A revocation between the query and here wins: what was read before it is not remembered
             if standing is not None and generation == self._generation:

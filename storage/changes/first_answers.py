@@ -116,10 +116,16 @@ class Newest(Struct, frozen=True, array_like=True):
     where amounts are of several currencies) and the recent bookings (None where these are very many, or some booking of
     the user is divided into parts); hidden accounts are left out."""
 
-    lines: Sequence[_Line]
+    lines: Sequence[msgspec.Raw]  # each a _Line, which takes the time of the others only where it is shown
     counts: Mapping[str, int]
     sums: Sequence[Sum] | None
-    recent: Recent | None
+    packed_recent: msgspec.Raw  # Recent or None
+
+    @property
+    def recent(self) -> Recent | None:
+        """The recent bookings."""
+        recent: Recent | None = _RECENT.decode(self.packed_recent)
+        return recent
 
     def __len__(self) -> int:
         """The number of all bookings, those included that are not here."""
@@ -132,10 +138,13 @@ class Newest(Struct, frozen=True, array_like=True):
             return None
         wanted = self.counts.keys() if selection.account_ids is None else set(selection.account_ids)
         total = sum(self.counts.get(account_id, 0) for account_id in wanted)
-        lines = [line for line in self.lines if line[1] in wanted]
-        if len(lines) < min(offset + limit, total) and offset < total:
+        if wanted >= self.counts.keys():
+            known, page = len(self.lines), [_LINE.decode(line) for line in self.lines[offset : offset + limit]]
+        else:
+            lines = [line for line in map(_LINE.decode, self.lines) if line[1] in wanted]
+            known, page = len(lines), lines[offset : offset + limit]
+        if known < min(offset + limit, total) and offset < total:
             return None
-        page = lines[offset : offset + limit]
         return total, [dict(zip(_COLUMNS, (*facts, *words), strict=True)) for *facts, words in page]
 
 
@@ -175,6 +184,8 @@ class Begun(NamedTuple):
 
 _ACCOUNTS = msgspec.msgpack.Decoder(tuple[list[StoredAccount], dict[str, Status], bool])
 _NEWEST = msgspec.msgpack.Decoder(Newest)
+_LINE = msgspec.msgpack.Decoder(_Line)
+_RECENT = msgspec.msgpack.Decoder(Recent | None)
 
 
 def begin(session: Session, user_id: str, *, with_bookings: bool) -> Begun | None:
@@ -210,7 +221,7 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     of_before = {"user_id": user_id, "state": before, "form": FORM, "shown": " ".join(shown)}
     if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", of_before, **said):
         return
-    bookings = zlib.compress(msgspec.msgpack.encode(newest_of(session, user_id, shown, has_parts=has_parts)), 1)
+    bookings = zlib.compress(_packed_newest(session, user_id, shown, has_parts=has_parts), 1)
     put_row(
         session,
         "first_answers",
@@ -221,6 +232,10 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
 
 def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> Newest:
     """The newest bookings of these accounts, read from the tables."""
+    return _NEWEST.decode(_packed_newest(session, user_id, account_ids, has_parts=has_parts))
+
+
+def _packed_newest(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> bytes:
     which, values = "user_id = $1 AND account_id = ANY($2::TEXT[])", (user_id, list(account_ids))
     counts = session.rows(
         f"SELECT account_id, count(*) AS bookings FROM transactions WHERE {which} GROUP BY account_id", *values
@@ -232,14 +247,13 @@ def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has
     lines = [[row[name] for name in _COLUMNS] for row in rows]
     sums = [Sum(*(row[name] for name in Sum._fields)) for row in session.rows(SUMS, *values)]
     is_simple = len({each.currency for each in sums}) <= 1 and all(abs(each.amount) < AMOUNT_END for each in sums)
-    return msgspec.convert(
+    return msgspec.msgpack.encode(
         (
             [(*line[:FACTS], line[FACTS:]) for line in lines],
             {row["account_id"]: row["bookings"] for row in counts},
             sums if is_simple else None,
             _recent(session, user_id, account_ids, until=rows[0]["booking_date"]) if rows and not has_parts else None,
-        ),
-        Newest,
+        )
     )
 
 

@@ -20,6 +20,7 @@ from storage.database import (
     Database,
     DiskFailed,
     Now,
+    Session,
     StoreError,
     StoreFull,
     StoreInUse,
@@ -113,11 +114,14 @@ class DuckDBFile:
         return _FileDatabase(self._session, self._states, self._now)
 
     @contextmanager
-    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
+    def reading(
+        self, user_id: str, *, in_one_statement: bool = False
+    ) -> Iterator[tuple[Session, Callable[[int], None]]]:
         """A transaction, and a function to call with the state of the user's data that it sees, so that memory keeps
         it."""
         mark = self._states.mark(user_id)
-        with self.of(user_id).transaction() as session:
+        database = self.of(user_id)
+        with nullcontext(database) if in_one_statement else database.transaction() as session:
             yield session, lambda state: self._states.learn(user_id, state, mark=mark)
 
     def migrating(self) -> AbstractContextManager[Transaction]:

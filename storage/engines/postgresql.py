@@ -5,7 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
@@ -220,10 +220,13 @@ class PostgreSQL:
             raise StoreUnavailable(f"A transaction has been open for {PATIENT_SECONDS:g} seconds.") from error
 
     @contextmanager
-    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
+    def reading(
+        self, user_id: str, *, in_one_statement: bool = False
+    ) -> Iterator[tuple[Session, Callable[[int], None]]]:
         """A transaction of the user, and a function that ignores the state, because this engine keeps no states in
         memory."""
-        with self.of(user_id).transaction() as session:
+        database = self.of(user_id)
+        with nullcontext(database) if in_one_statement else database.transaction() as session:
             yield session, lambda _state: None
 
     def copy_to(self, path: Path) -> None:  # noqa: ARG002 - what a Store is asked

@@ -102,7 +102,7 @@ class Home:
         everybody = self.services.everybody
         with everybody.transaction() as session:
             grant = server.grants.add(session, user_id=self.ben.id, client_id=client_id, scope="a", terms=terms)
-        standing = grants.standing(everybody, grant.id, grants.held_by_all(everybody))
+        standing = grants.standing(everybody, grant.id, self.ben.id, grants.held_by_all(everybody))
         assert standing is not None
         caller = principal_of(standing, client_id=client_id, scopes=frozenset(), grant_id=grant.id)
         return caller.covers(account_id)

@@ -15,6 +15,8 @@ from storage.changes.first_answers import Begun
 from storage.database import Session, Store
 from storage.transactions import DETAILS, KEPT
 
+TOLD_AT_ONCE = Need.ACCOUNTS | Need.STATUSES
+"""What first answers always have."""
 Take = Callable[[int | None], UserData | None]
 """Gives the data in memory for a state of the user's data, which is None if there is no such user."""
 
@@ -48,8 +50,11 @@ class Reader:
         kept: somebody who wants more of them asks again (`UserData.reads_alone`)."""
 
         def read() -> UserData:
+            take = partial(self.cache.take, user_id)
+            if needs in TOLD_AT_ONCE and (told := self._told_at_once(user_id, take)) is not None:
+                return told
             with self._store.reading(user_id) as (session, learn):
-                data = self.read(session, user_id, needs, take=partial(self.cache.take, user_id), only=only)
+                data = self.read(session, user_id, needs, take=take, only=only)
                 if data.state is not None:
                     learn(data.state)
             return data
@@ -57,6 +62,15 @@ class Reader:
         data = self.cache.fetch(user_id, is_enough=lambda data: data.has(needs), read=read) if self._is_on else read()
         yield data
         self.cache.weigh(user_id, data)
+
+    def _told_at_once(self, user_id: str, take: Take) -> UserData | None:
+        """The user's data as far as their first answers go, read by one statement; None where these are missing."""
+        with self._store.reading(user_id, in_one_statement=True) as (session, learn):
+            begun = first_answers.begin(session, user_id, with_bookings=True)
+            if begun is None or begun.row is None:
+                return None
+            learn(begun.state)
+            return self._of_state(session, user_id, begun, take(begun.state))
 
     def read(
         self, session: Session, user_id: str, needs: Need, *, take: Take = _nothing, only: str | None = None
@@ -69,17 +83,26 @@ class Reader:
         state = begun.state if begun is not None else None
         data = take(state)
         is_alone = only is not None and (data is None or data.reads_alone())
-        if data is None or data.state != state or is_alone:
-            former, data = data, None
+        if is_alone:
             data = self._begun(session, user_id, begun)
-            if former is not None and not is_alone:
-                data.keep_bookings_of(former)
-            data.is_whole = begun is not None and not is_alone
-            del former
+            data.is_whole = False
+        else:
+            data = self._of_state(session, user_id, begun, data)
         if needs & OF_BOOKINGS and not is_alone and data.has_parts is not False and data.parts.is_empty():
             data.parts = annotations.parts_of_user(session, user_id)
             data.has_parts = not data.parts.is_empty()
         self._load(session, user_id, needs & ~data.loaded, data, only if is_alone else None)
+        return data
+
+    def _of_state(self, session: Session, user_id: str, begun: Begun | None, known: UserData | None) -> UserData:
+        """What is in memory if it is of the present state; else new data, with the bookings of those if these have not
+        changed since."""
+        if known is not None and begun is not None and known.state == begun.state:
+            return known
+        data = self._begun(session, user_id, begun)
+        data.is_whole = begun is not None
+        if known is not None:
+            data.keep_bookings_of(known)
         return data
 
     def _begun(self, session: Session, user_id: str, begun: Begun | None) -> UserData:
