@@ -113,6 +113,11 @@ class FromStore:
         """The same: what a cashflow is counted from."""
         return self.figures
 
+    @property
+    def bookings(self) -> pl.DataFrame:
+        """The same: the columns of the entries that figures read."""
+        return self.figures
+
     def figures_since(self, _first: date) -> pl.DataFrame:
         """The same: what a snapshot is counted from."""
         return self.figures

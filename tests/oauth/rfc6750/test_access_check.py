@@ -30,13 +30,13 @@ class Counting:
 
 
 @pytest.mark.requirement("oauth.access_check")
-def test_a_thousand_requests_cost_four_queries(fresh: Any) -> None:
+def test_a_thousand_requests_cost_three_queries(fresh: Any) -> None:
     token = fresh.tokens()["access_token"]
     counting = Counting(fresh.database)
     fresh.server.access._database = counting
     for _ in range(1000):
         fresh.server.access.principal(token)
-    assert counting.queries == 4  # the grant, its user, what others share with them, the tokens revoked alone
+    assert counting.queries == 3  # the grant with its user, what others share, the tokens revoked alone
 
 
 def of_somebody(fresh: Any, name: str) -> str:
@@ -58,7 +58,7 @@ def test_the_first_look_for_a_grant_reads_this_grant_and_its_user_and_no_others(
     token, _other = of_somebody(fresh, "one"), of_somebody(fresh, "other")
     fresh.server.access._database = counting = Counting(fresh.database)
     fresh.server.access.principal(token)
-    assert counting.queries == 4  # the grant, its user, what others share with them, the tokens revoked alone
+    assert counting.queries == 3  # the grant with its user, what others share, the tokens revoked alone
     assert len(fresh.server.access._standing) == 1
 
 
@@ -185,7 +185,7 @@ def test_the_event_loop_never_waits_for_the_store(fresh: Any) -> None:
         fresh.server.access.forget()
         assert fresh.api(token).status_code == 200
         assert fresh.api(token).status_code == 200
-    assert (watched.queries, watched.on_the_loop) == (12, 0)  # four after each time something was forgotten
+    assert (watched.queries, watched.on_the_loop) == (9, 0)  # three after each time something was forgotten
 
 
 @pytest.mark.requirement("oauth.access_check")
