@@ -110,7 +110,7 @@ test("one and many have their own forms", async () => {
   as("de-DE");
   await words.speak("de");
   await words.learn();
-  assert.equal(words.t("n_transactions", { n: 0 }), "0 Umsätze");
+  assert.equal(words.t("n_transactions", { n: 0 }), "0 Buchungen");
   assert.equal(words.named("DINING"), "Restaurant");
   assert.equal(words.named("something new"), "something new");
 });
@@ -123,8 +123,8 @@ test("what balances contradict is said in German with its days and its amount", 
   assert.equal(said(`Bookings from ${days} are missing. Import a statement of these days.`), "Giro: Es fehlen Buchungen vom 24. November 2026 bis 3. März 2027. Importieren Sie einen Auszug dieser Tage.");
   assert.equal(said(`The statement from ${days} differs from its bookings by 5.00 EUR.`), "Giro: Der Auszug vom 24. November 2026 bis 3. März 2027 weicht um 5.00 EUR von seinen Buchungen ab.");
   assert.equal(said(`The balances from ${days} differ from the bookings by 5.00 EUR.`), "Giro: Die Salden vom 24. November 2026 bis 3. März 2027 weichen um 5.00 EUR von den Buchungen ab.");
-  assert.equal(said("The bank has taken back the booking of -5.00 EUR on 3 March 2027. No figure counts it any more."), "Giro: Die Bank hat den Umsatz über -5.00 EUR vom 3. März 2027 zurückgenommen. Er zählt nirgends mehr mit.");
-  assert.equal(said("Is this the same account as N26? Its bookings are there too. It counts once you have said so."), "Giro: Ist das dasselbe Konto wie N26? Seine Umsätze stehen auch dort. Es zählt, sobald Sie es gesagt haben.");
+  assert.equal(said("The bank has taken back the booking of -5.00 EUR on 3 March 2027. No figure counts it any more."), "Giro: Die Bank hat die Buchung über -5.00 EUR vom 3. März 2027 zurückgenommen. Sie zählt nirgends mehr mit.");
+  assert.equal(said("Is this the same account as N26? Its bookings are there too. It counts once you have said so."), "Giro: Ist das dasselbe Konto wie N26? Seine Buchungen stehen auch dort. Es zählt, sobald Sie es gesagt haben.");
 });
 
 test("names of the interface inside its sentences are said as the page says them", async () => {

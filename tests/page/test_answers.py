@@ -81,7 +81,7 @@ def test_an_amount_that_is_typed_finds_amounts_and_a_quoted_one_text(demo: Demo,
     page.keyboard.press("/")
     page.keyboard.type("14,99 €")
     found = demo.read("/transactions/search?amountMin=14.99&amountMax=14.99", token)["pagination"]["total"]
-    expect(page.get_by_role("status").filter(has_text=f"{found} Umsätze")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text=f"{found} Buchungen")).to_be_visible()
     expect(page.get_by_text("Beträge von 14,99.")).to_be_visible()
     expect(page.locator(".long-list a.row")).to_have_count(found)
     assert {abs(each) for each in values(page, ".long-list")} == {exact(14.99)}
@@ -283,7 +283,7 @@ def test_a_merchant_has_a_place_which_the_list_of_merchants_leads_to(
     assert values(page, ".totals") == [exact(sums["expenses"])]
     expect(page.locator(".totals dd").first).to_have_text(str(sums["count"]))
     expect(page.locator(".rows li")).to_have_count(8)
-    page.get_by_role("link", name=re.compile("^(All transactions|Alle Umsätze)$")).click()
+    page.get_by_role("link", name=re.compile("^(All transactions|Alle Buchungen)$")).click()
     expect(page.get_by_role("status").filter(has_text=re.compile(rf"^{sums['count']} "))).to_be_visible()
     expect(page.get_by_role("link", name=re.compile(f"(Take off|aufheben).*|{re.escape(first)}")).first).to_be_visible()
     page.goto(demo.origin + "/merchants?name=Nobody")

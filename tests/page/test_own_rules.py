@@ -63,7 +63,7 @@ SAID = {
         "other": "Irgendein Text enthält „netflix“",
         "music": "Musik und Hörbücher",
         "all_tags": "Alle Schlagwörter",
-        "found": r"^\d+ Umsätze$",
+        "found": r"^\d+ Buchungen$",
     },
 }
 

@@ -191,7 +191,7 @@ def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_shee
     expect(page.locator(".long-list li")).to_have_count(100)
     count = f"{total(demo, demo.token('demo')):,}"
     german = re.escape(count.replace(",", "."))
-    said = page.get_by_text(re.compile(f"100 of {count} transactions are on paper|100 von {german} Umsätzen"))
+    said = page.get_by_text(re.compile(f"100 of {count} transactions are on paper|100 von {german} Buchungen"))
     expect(said).to_be_visible()
     assert page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor") == "rgb(255, 255, 255)"
     boxes = page.locator(".long-list li").evaluate_all("all => all.map((each) => each.getBoundingClientRect().top)")
@@ -226,7 +226,7 @@ def test_what_a_bank_has_taken_back_stands_below_the_list_and_counts_no_more(
     expect(taken_back.locator("li.row")).to_have_count(1)
     expect(taken_back.locator("data")).to_have_attribute("value", "-2.5")
     page.goto(demo.origin + "/connections")
-    expect(page.get_by_text(re.compile("The bank has taken back|Die Bank hat den Umsatz"))).to_be_visible()
+    expect(page.get_by_text(re.compile("The bank has taken back|Die Bank hat die Buchung"))).to_be_visible()
     (account,) = demo.read("/accounts", token)["accounts"]
     demo.command("accounts", "delete", account["id"], "--user", "empty", "--yes")
     page.goto(demo.origin + "/transactions")
@@ -337,7 +337,7 @@ def test_a_booking_closes_to_where_it_was_opened_and_the_way_back_does_not_open_
         page.get_by_role("dialog").locator("a.line").first.click()
     else:
         page.locator(".rows a").nth(2).click()
-    booking = page.get_by_role("dialog", name=re.compile("^(Transaction|Umsatz)$"))
+    booking = page.get_by_role("dialog", name=re.compile("^(Transaction|Buchung)$"))
     expect(booking.locator("dl")).to_be_visible()
     page.keyboard.press("Escape")
     expect(booking).to_have_count(0)
@@ -393,7 +393,7 @@ def test_where_nothing_is_yet_no_place_draws_a_chart_or_offers_to_clear_filters(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
     page = signed_in("/months", user="empty", locale=locale)
-    nothing = page.get_by_text(re.compile(r"^(No transactions yet|Noch keine Umsätze)\.$"))
+    nothing = page.get_by_text(re.compile(r"^(No transactions yet|Noch keine Buchungen)\.$"))
     expect(nothing).to_be_visible()
     expect(page.locator(".chart")).to_have_count(0)
     page.goto(demo.origin + "/transactions")
@@ -504,7 +504,7 @@ def test_a_merge_is_said_before_it_is_made_and_taken_back_and_that_two_ibans_dif
     merge = page.get_by_role("button", name=re.compile("^(Merge|Zusammenführen)$"))
     expect(merge).to_have_count(0)
     into.select_option(value=first)
-    there = "^(2 transactions go to .*2 of them are there|2 Umsätze kommen zu .*2 davon sind dort)"
+    there = "^(2 transactions go to .*2 of them are there|2 Buchungen kommen zu .*2 davon sind dort)"
     plan = re.compile(there + r".*1[.,]000.*, (as of 6 Feb 2026|Stand 6\. Feb\. 2026)\.")
     expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(plan)
     merge.click()

@@ -3,7 +3,7 @@ export default {
   // places
   service: "Banking Data Service",
   overview: "Übersicht",
-  transactions: "Umsätze",
+  transactions: "Buchungen",
   months: "Monate",
   recurring: "Wiederkehrend",
   import: "Importieren",
@@ -89,8 +89,8 @@ export default {
   spending: "Ausgaben, letzte 30 Tage",
   in_all: "insgesamt, nach Erstattungen",
   spending_none: "In den letzten 30 Tagen wurde nichts ausgegeben.",
-  latest: "Letzte Umsätze",
-  all_transactions: "Alle Umsätze",
+  latest: "Letzte Buchungen",
+  all_transactions: "Alle Buchungen",
   coming_up: "Demnächst",
   coming_up_none: "In den nächsten 30 Tagen wird nichts erwartet.",
   all: "Alle",
@@ -98,7 +98,7 @@ export default {
   // sync
   sync: "Jetzt abrufen",
   syncing: "Wird abgerufen…",
-  synced: "{n} {neuer|neue} {Umsatz|Umsätze}.",
+  synced: "{n} neue {Buchung|Buchungen}.",
   synced_none: "Nichts Neues.",
   sync_recent: "Schon aktuell. Nächster Abruf um {time}.",
   sync_failed: "Der Abruf ist fehlgeschlagen: {reason}",
@@ -107,9 +107,9 @@ export default {
   // transactions
   account: "Konto",
   to: "Bis",
-  nothing_yet: "Noch keine Umsätze.",
+  nothing_yet: "Noch keine Buchungen.",
   nothing_yet_text: "Nach dem ersten Import oder Abruf stehen sie hier.",
-  row: "Umsatz",
+  row: "Buchung",
   bank: "Bank",
   no_name: "Ohne Namen",
 
@@ -251,8 +251,8 @@ export const sentences = [
   ["{}: Bookings from {} {word} {} to {} {word} {} are missing. Import a statement of these days.", "{}: Es fehlen Buchungen vom {}. {word} {} bis {}. {word} {}. Importieren Sie einen Auszug dieser Tage."],
   ["{}: The statement from {} {word} {} to {} {word} {} differs from its bookings by {}.", "{}: Der Auszug vom {}. {word} {} bis {}. {word} {} weicht um {} von seinen Buchungen ab."],
   ["{}: The balances from {} {word} {} to {} {word} {} differ from the bookings by {}.", "{}: Die Salden vom {}. {word} {} bis {}. {word} {} weichen um {} von den Buchungen ab."],
-  ["{}: The bank has taken back the booking of {} on {} {word} {}. No figure counts it any more.", "{}: Die Bank hat den Umsatz über {} vom {}. {word} {} zurückgenommen. Er zählt nirgends mehr mit."],
-  ["{}: Is this the same account as {}? Its bookings are there too. It counts once you have said so.", "{}: Ist das dasselbe Konto wie {}? Seine Umsätze stehen auch dort. Es zählt, sobald Sie es gesagt haben."],
+  ["{}: The bank has taken back the booking of {} on {} {word} {}. No figure counts it any more.", "{}: Die Bank hat die Buchung über {} vom {}. {word} {} zurückgenommen. Sie zählt nirgends mehr mit."],
+  ["{}: Is this the same account as {}? Its bookings are there too. It counts once you have said so.", "{}: Ist das dasselbe Konto wie {}? Seine Buchungen stehen auch dort. Es zählt, sobald Sie es gesagt haben."],
   // syncs and connections
   ["The sync timed out", "Der Abruf hat zu lange gedauert."],
   ["The sync failed because of an internal error", "Der Abruf ist an einem internen Fehler gescheitert."],
@@ -263,7 +263,7 @@ export const sentences = [
   ["The bank allows no further requests for now.", "Die Bank lässt im Moment keine weiteren Abrufe zu."],
   ["The bank could not be reached.", "Die Bank war nicht erreichbar."],
   // changes
-  ["transactionId: this booking names no counterpart to remember. Write a rule instead", "Diese Buchung nennt keine Gegenseite zum Merken. Legen Sie stattdessen eine Regel an."],
+  ["transactionId: this booking names no counterpart to remember. Write a rule instead", "Diese Buchung nennt keinen Empfänger, der sich merken ließe. Legen Sie stattdessen eine Regel an."],
   ["homeCurrency: {} has no reference rate of the European Central Bank. Try EUR, USD or CHF.", "Für {} gibt es keinen Referenzkurs der EZB. Versuchen Sie EUR, USD oder CHF."],
   ["dateFrom: must not be after dateTo", "Der erste Tag darf nicht nach dem letzten liegen."],
   ["accountIds: {}", "Diese Konten sind nicht Ihre oder nicht mehr da."],
