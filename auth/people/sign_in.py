@@ -128,6 +128,22 @@ class SignIn:
         with self._throttles.turn(user.name):
             return self._prove(user, browser, password=password, address=address)
 
+    def check_second_factor(self, user: User, browser: Browser, typed: str, *, address: str) -> Outcome:
+        """Use up a code of a signed-in user once more, one of the app or a recovery code; the outcome's `browser` is
+        this one if it is right. Wrong guesses are counted like those of the second step, and logged. Raises Busy."""
+        with self._throttles.turn(user.name):
+            held_up = "second factor held up"
+            reserved = self._reserve(
+                held_up, name=user.name, address=address, browser=browser.id_hash, of="second factor"
+            )
+            if isinstance(reserved, Outcome):
+                return reserved
+            if self._second_factors.use(user.id, typed) is None:
+                self._events.alarm("wrong second factor", account=user.name, address=address)
+                return Outcome()
+            self._throttles.note_success(reserved)
+            return Outcome(browser=browser)
+
     def turn_on_second_factor(
         self, user: User, browser: Browser, typed: str, *, address: str
     ) -> tuple[str, ...] | Outcome:

@@ -104,10 +104,15 @@ def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then turn the second factor off, passkeys included, and redirect to /account."""
+    """Check the password and a code again, then turn the second factor off, passkeys included, and redirect to
+    /account."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
+    typed = visit.form.get("code", "")
+    proof = site.server.sign_in.check_second_factor(user, browser, typed, address=visit.address)
+    if proof.browser is None:
+        return _factor(site, visit, browser, user, outcome=proof, is_code_wrong=True)
     site.server.second_factors.turn_off(user.id)
     return site.redirect(site.address("/account?notice=second_factor_removed"))
 
@@ -153,12 +158,14 @@ def _factor(
     set_up: SetUp | None = None,
     codes: Sequence[str] = (),
     outcome: Outcome | None = None,
+    is_code_wrong: bool = False,
 ) -> Response:
     factors = site.server.second_factors
     return site.form_page(
         "second_factor.html",
         visit.words,
         outcome,
+        is_code_wrong=is_code_wrong or state == "set up",
         state=state or ("on" if factors.is_on(user.id) else "off"),
         user=user,
         seed=" ".join(set_up.seed[start : start + 4] for start in range(0, len(set_up.seed), 4)) if set_up else "",

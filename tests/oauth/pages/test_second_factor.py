@@ -206,7 +206,7 @@ def test_an_app_s_request_waits_through_both_steps_and_silence_is_no_way_round(f
 @pytest.mark.requirement(REQUIREMENT)
 def test_turning_it_on_and_off_takes_the_password_and_signs_others_out(fresh: Any) -> None:
     other = signed_in(fresh)
-    _seed, _codes, browser = turn_on(fresh)
+    seed, codes, browser = turn_on(fresh)
     assert other.client.get("/account").status_code == 303
     form = fields(browser.client.get("/account/second-factor").text)
     for address in ("/account/second-factor", "/account/second-factor/off"):
@@ -214,7 +214,13 @@ def test_turning_it_on_and_off_takes_the_password_and_signs_others_out(fresh: An
         assert (wrong.status_code, "The current password is wrong" in wrong.text) == (400, True)
     again = browser.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
     assert again.headers["location"] == "/account/second-factor"  # it is on: nothing begins anew
-    off = browser.client.post("/account/second-factor/off", data={**form, "current_password": PASSWORD})
+    for wrong_code in ("", "000000", code_of(fresh, seed, steps=-1)):  # the last one was used
+        given = {**form, "current_password": PASSWORD, "code": wrong_code}
+        refused = browser.client.post("/account/second-factor/off", data=given)
+        assert (refused.status_code, "This code is wrong" in refused.text) == (400, True)
+    off = browser.client.post(
+        "/account/second-factor/off", data={**form, "current_password": PASSWORD, "code": codes[0]}
+    )
     assert off.headers["location"] == "/account?notice=second_factor_removed"
     assert fresh.database.rows("SELECT user_id FROM recovery_codes") == []
     signed_in(fresh)
