@@ -10,7 +10,7 @@ from auth.principal import PAGE, Coverage, Principal
 from auth.tokens.access_tokens import AccessTokens, Claims
 from storage.database import Database
 from storage.oauth import grants, tokens
-from storage.oauth.grants import Standing, Terms
+from storage.oauth.grants import Held, Standing, Terms
 
 CACHED_TOKENS_MAX = 4096
 CACHED_GRANTS_MAX = 4096
@@ -36,7 +36,7 @@ class AccessCheck:
         self._standing: dict[str, tuple[Standing, datetime]] = {}
         self._principals: dict[str, tuple[Standing, Principal]] = {}  # by token
         self._revoked: tuple[frozenset[str], datetime] | None = None
-        self._held: tuple[dict[str, frozenset[str]], datetime] | None = None  # by user, as grants.held_by_all
+        self._held: tuple[dict[str, Held], datetime] | None = None  # by user, as grants.held_by_all
 
     def principal_in_memory(self, token: str, audience: str | None = None) -> Principal | None:
         """The principal of a token, from memory alone; None where the store has to be asked. Raises InvalidToken where
@@ -155,10 +155,12 @@ def _check_standing(standing: Standing | None, user_id: str, now: datetime) -> S
 
 def principal_of(standing: Standing, *, client_id: str, scopes: frozenset[str], grant_id: str) -> Principal:
     """The principal of a request under a grant with this standing. What others share with the user is for the person,
-    on this server's own page, and for no app, whatever its grant covers: this is decided here and nowhere else."""
+    on this server's own page, and for no app, whatever its grant covers; what has ended is for nobody, before its rows
+    are gone. This is decided here and nowhere else."""
     coverage = coverage_of(standing.terms)
-    if standing.held and client_id != PAGE:
-        coverage = Coverage(standing.held, is_all_but=True) if coverage is None else coverage.without(standing.held)
+    hidden = standing.over if client_id == PAGE else standing.held
+    if hidden:
+        coverage = Coverage(hidden, is_all_but=True) if coverage is None else coverage.without(hidden)
     return Principal(
         user_id=standing.user_id,
         client_id=client_id,

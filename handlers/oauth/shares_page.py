@@ -99,7 +99,9 @@ def end(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
 
 def accept(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     """Accept the offer that the form names, and redirect to the page."""
-    is_accepted = site.server.shares.accept(user, visit.form.get("share", ""))
+    share_id = visit.form.get("share", "")
+    is_accepted = site.server.shares.accept(user, share_id)
+    site.services.households.round(share_id)
     return _done(site, "share_accepted" if is_accepted else "share_ended")
 
 

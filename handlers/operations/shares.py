@@ -81,7 +81,7 @@ def change_share(services: Services, request: Request, *, id: str, body: Mapping
         sharing.change(user, share, terms=terms, ends_at=ends_at, is_wider=is_wider)
     if goes_on:
         sharing.go_on(user, share.id, life=services.incarnation.id)
-    services.households.round()
+    services.households.round(only=share.id)
     return _given(services, _find(services, user, id))
 
 
@@ -90,7 +90,7 @@ def end_share(services: Services, request: Request, *, id: str) -> Answer:
     an import holds that up for seconds. Raises NotFound."""
     if not services.authorization.shares.end(_person(services, request), id):
         raise NotFound(NOT_FOUND)
-    services.households.round()
+    services.households.round(only=id)
     return Answer(body=b"", status=204)
 
 
@@ -99,6 +99,7 @@ def accept_share(services: Services, request: Request, *, id: str) -> Json:
     user, sharing = _person(services, request), services.authorization.shares
     if not sharing.accept(user, id):
         raise NotFound(NOT_FOUND)
+    services.households.round(only=id)
     return next(_received(services, user, each) for each in sharing.given_to(user.id) if each.id == id)
 
 

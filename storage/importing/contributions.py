@@ -262,6 +262,12 @@ def told_on(
     return [record_of(row["wording"]) for row in rows for _ in range(row["n"])]
 
 
+def last(session: Session, user_id: str) -> int:
+    """The sequence of the user's latest contribution; 0 where there is none."""
+    rows = session.rows("SELECT coalesce(max(sequence), 0) AS last FROM contributions WHERE user_id = $1", user_id)
+    return int(rows[0]["last"])
+
+
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
     """The contributions of one import (`job_id`), in the order in which they were made."""
     return _where(session, "job_id = $2 ORDER BY sequence", user_id, job_id)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -72,6 +72,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     has_subscription: bool
     terms: Terms = EVERYTHING
     held: frozenset[str] = frozenset()  # accounts that others share with the user, for no app of theirs
+    over: frozenset[str] = frozenset()  # of these, those whose share has ended: for nobody
 
 
 def add(session: Session, grant: Grant) -> None:
@@ -186,7 +187,7 @@ def connected_grants(session: Session, *, now: datetime, user_id: str | None = N
     ]
 
 
-def standing(session: Session, grant_id: str, user_id: str, held: Mapping[str, frozenset[str]]) -> Standing | None:
+def standing(session: Session, grant_id: str, user_id: str, held: "Mapping[str, Held]") -> Standing | None:
     """The standing of a grant of this user, ended or not; None where there is no such grant or user. `held` is what
     `held_by_all` says."""
     rows = session.rows(
@@ -197,22 +198,31 @@ def standing(session: Session, grant_id: str, user_id: str, held: Mapping[str, f
     if not rows:
         return None
     [row] = rows
+    of_others = held.get(row["user_id"], Held())
     return Standing(
         user_id=row["user_id"],
         is_live=row["revoked_at"] is None and _is_there(session, row["session_hash"]),
         expires_at=aware(row["expires_at"]),
         has_subscription=row["has_subscription"] and row["paused_at"] is None,
         terms=_terms(row),
-        held=held.get(row["user_id"], frozenset()),
+        held=of_others.live | of_others.ended,
+        over=of_others.ended - of_others.live,
     )
 
 
-def held_by_all(session: Session) -> dict[str, frozenset[str]]:
-    """By user: the accounts that no app of theirs may see, because somebody shares them; only of those who have
-    some."""
-    found: dict[str, frozenset[str]] = {}
-    for row in session.rows("SELECT receiver_id, held FROM oauth_shares WHERE held <> '[]'"):
-        found[row["receiver_id"]] = found.get(row["receiver_id"], frozenset()).union(json.loads(row["held"]))
+class Held(NamedTuple):
+    """The accounts of a user that no app of theirs may see, because somebody shares them, or has until now."""
+
+    live: frozenset[str] = frozenset()
+    ended: frozenset[str] = frozenset()
+
+
+def held_by_all(session: Session) -> dict[str, Held]:
+    """By user: the accounts that others share with them; only of those who have some."""
+    found: dict[str, Held] = {}
+    for row in session.rows("SELECT receiver_id, held, ended_at FROM oauth_shares WHERE held <> '[]'"):
+        ids, (live, ended) = frozenset(json.loads(row["held"])), found.get(row["receiver_id"], Held())
+        found[row["receiver_id"]] = Held(live, ended | ids) if row["ended_at"] else Held(live | ids, ended)
     return found
 
 

@@ -63,12 +63,16 @@ def connections_of_share(user: User, giver: str, now: datetime) -> Mapping[bool,
     }
 
 
-def handed(session: Session, user_id: str, whose: Collection[StoredConnection]) -> list[Contribution]:
-    """What these connections have handed over, in its order."""
+def handed(session: Session, user_id: str, share_id: str, whose: Collection[StoredConnection]) -> list[Contribution]:
+    """What this share has handed over by these connections, which an ended one may still have, too; in its order."""
     ids = {each.id for each in whose}
     brought = connections.accounts_of(session, user_id)
     account_ids = sorted({account for id_ in ids for account in brought.get(id_, ())})
-    return [each for each in contributions.of_accounts(session, user_id, account_ids) if each.connection_id in ids]
+    return [
+        each
+        for each in contributions.of_accounts(session, user_id, account_ids)
+        if each.connection_id in ids and each.batch_id.startswith(f"{share_id}:")
+    ]
 
 
 def target(session: Transaction, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
@@ -100,6 +104,7 @@ def replace(
     bookings that are gone then, and what was found about them, goes too; without anything left, so do the connections.
     The caller holds the user."""
     concerned = {each.account_id for each in gone}
+    last = contributions.last(session, user.id)
     contributions.forget(session, user.id, gone)
     for piece in new:
         shown = whose[piece.is_of_file]
@@ -128,7 +133,8 @@ def replace(
         )
         concerned.add(found.account_id)
     before = _bookings(session, user.id, concerned)
-    rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now)
+    since = None if gone else last
+    rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now, since=since)
     vanished = before - _bookings(session, user.id, concerned)
     words = [
         *vanished,

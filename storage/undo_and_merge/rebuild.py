@@ -121,22 +121,26 @@ def rebuild(
     now: datetime,
     joined: str | None = None,
     parted: Collection[str] = (),
+    since: int | None = None,
 ) -> Rebuilt:
     """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
     what has changed. An account without contributions and baseline is gone afterwards.
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
-    user's annotations follow their bookings.
+    user's annotations follow their bookings. With `since`, only contributions after this one are new and nothing else
+    has changed: they are merged into the accounts as these are.
     """
     ids = sorted(account_ids)
     before = _state(session, user.id)
     settings = settings_of(session, user.id, ids)
     lent = give_back(session, user.id)
-    _clear(session, user.id, ids)
-    baseline.restore(session, user.id, ids)
     reported = contributions.of_accounts(session, user.id, ids)
-    _bring_first(session, user.id, reported)
-    for (job, connection_id, _), of_batch in groupby(reported, key=_batch):
+    if since is None:
+        _clear(session, user.id, ids)
+        baseline.restore(session, user.id, ids)
+        _bring_first(session, user.id, reported)
+    more = [each for each in reported if since is None or each.sequence > since]
+    for (job, connection_id, _), of_batch in groupby(more, key=_batch):
         each = list(of_batch)
         connection = connections.find(session, user.id, connection_id)
         assert connection is not None, f"the connection of import {job} has vanished"

@@ -7,8 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.principal import PAGE
+from storage.database import UserBusy
 from storage.oauth import browsers
 from storage.oauth.browsers import BrowserSession
+from storage.undo_and_merge import handed_over
 from storage.users import User
 from tests.household.conftest import Served
 from tests.imports.test_shares import GIRO, SPAR, booking
@@ -140,6 +142,24 @@ def test_what_cannot_be_offered_is_said(two: Served) -> None:
         assert answer.json()["error"].startswith(begins)
     assert eva.post("/shares", json={"person": "ben"}).status_code == 201
     assert eva.post("/shares", json={"person": "Ben"}).status_code == 409
+
+
+@pytest.mark.requirement("household.soon")
+def test_nobody_reads_on_after_an_end_though_an_import_keeps_the_rows(
+    two: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = two.share()
+    two.settle()
+    eva, ben = signed_in(two, two.eva), signed_in(two, two.ben)
+    assert ibans(ben) == {GIRO.iban, SPAR.iban}
+
+    def busy(*_given: Any, **_named: Any) -> None:
+        raise UserBusy("ben")
+
+    monkeypatch.setattr(handed_over, "replace", busy)
+    assert eva.delete(f"/shares/{made.id}").status_code == 204
+    assert len(two.rows(two.ben)) == 2
+    assert (ibans(ben), ben.get("/transactions/search").json()["transactions"]) == (set(), [])
 
 
 @pytest.mark.requirement("household.contract")

@@ -378,6 +378,22 @@ def test_hundreds_of_small_commits_leave_as_much_as_one(two_accounts: Home) -> N
     assert home.rows(home.ben) == home.rows(home.eva)
 
 
+@pytest.mark.requirement("household.shares")
+@pytest.mark.parametrize("first_id", ["shr_0", "shr_z"])
+def test_a_share_that_follows_an_ended_one_at_once_is_not_taken_back_with_it(
+    two_accounts: Home, monkeypatch: pytest.MonkeyPatch, first_id: str
+) -> None:
+    home = two_accounts
+    monkeypatch.setattr("auth.people.shares.token_hex", lambda _: first_id.removeprefix("shr_"))
+    ended = home.share()
+    home.settle()
+    assert home.services.authorization.shares.end(home.eva, ended.id)
+    monkeypatch.setattr("auth.people.shares.token_hex", lambda _: "m")
+    home.share()
+    home.settle()
+    assert home.rows(home.ben) == home.rows(home.eva)
+
+
 Offer = Callable[..., object]
 
 

@@ -84,6 +84,8 @@ class Households(Struct, frozen=True, kw_only=True):
         mark = f"{states.get(share.giver_id)} {states[receiver_id]} {goes_on}"
         if share.seen == mark:
             return
+        if not goes_on:
+            self.forget_access()  # nobody reads on, also while an import keeps the rows
         giver = users.find(self.store.of(share.giver_id), share.giver_id)
         if goes_on and (giver is None or giver.paused_at is not None or not giver.has_subscription):
             return  # nothing new meanwhile
@@ -131,7 +133,9 @@ class Households(Struct, frozen=True, kw_only=True):
                 handed_over.target(session, receiver, whose[False], each.described).account_id
                 for each in offered.values()
             }
-            handed = {each.account_id for each in handed_over.handed(session, receiver.id, list(whose.values()))}
+            handed = {
+                each.account_id for each in handed_over.handed(session, receiver.id, share.id, list(whose.values()))
+            }
             theirs = handed_over.own_accounts(session, receiver.id) - set(share.held)
             theirs |= handed_over.own_accounts(session, receiver.id, by_banks_alone=True)
         held = (ids | handed) - theirs
@@ -147,7 +151,7 @@ class Households(Struct, frozen=True, kw_only=True):
         whose = self._connections(share, receiver)
         own, now = self.store.of(receiver.id), self.clock.now()
         present: dict[str, list[Contribution]] = defaultdict(list)
-        handed = handed_over.handed(own, receiver.id, list(whose.values()))
+        handed = handed_over.handed(own, receiver.id, share.id, list(whose.values()))
         for each in handed:
             present[each.batch_id.split(":")[1]].append(each)
         gone: list[Contribution] = []
@@ -164,7 +168,7 @@ class Households(Struct, frozen=True, kw_only=True):
 
         def work(session: Transaction) -> bool:
             session.hold(receiver.id)
-            if handed_over.handed(session, receiver.id, list(whose.values())) != handed:
+            if handed_over.handed(session, receiver.id, share.id, list(whose.values())) != handed:
                 raise _Outdated  # another process was faster
             handed_over.replace(session, user=receiver, whose=whose, gone=gone, new=new, now=now)
             synced = {
