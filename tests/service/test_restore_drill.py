@@ -7,12 +7,13 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from handlers.commands import rehearsals
 from handlers.commands.control_socket import CommandError
@@ -29,6 +30,7 @@ from tests.service.conftest import Said
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "deploy" / "base-backup.sh"
 COMPOSE = SCRIPT.with_name("compose-company.yaml")
+RESTORE = SCRIPT.with_name("restore.sh")
 
 pytestmark = [pytest.mark.engine("postgresql"), pytest.mark.requirement("deploy.restore-drill")]
 
@@ -66,7 +68,7 @@ class BackedUp:
 
     def archive(self) -> None:
         """Have the archive hold all WAL of before."""
-        (name,) = self.cluster.sql("SELECT pg_walfile_name(pg_current_wal_lsn())")[0]
+        (name,) = self.cluster.sql("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")[0]
         self.cluster.sql("SELECT pg_switch_wal()")
         deadline = time.monotonic() + 30
         while not (self.backups / "wal" / f"{name}.gz").exists():
@@ -79,8 +81,9 @@ class BackedUp:
         return said.lines
 
 
-@pytest.fixture(scope="module")
-def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackedUp]:
+@contextmanager
+def archiving(folder: Path) -> Iterator[BackedUp]:
+    """A database that archives its WAL; none of it is left after the block."""
     cluster = Cluster()
     try:
         backups = cluster.folder / "backups"
@@ -95,9 +98,15 @@ def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackedUp]:
             more.write(f"archive_mode = on\narchive_command = '{command.replace('/backups', str(backups))}'\n")
         cluster.start()
         cluster.sql(f"CREATE DATABASE bank {EMPTY}")
-        yield BackedUp(cluster, tmp_path_factory.mktemp("drill"), backups)
+        yield BackedUp(cluster, folder, backups)
     finally:
         cluster.remove()
+
+
+@pytest.fixture(scope="module")
+def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackedUp]:
+    with archiving(tmp_path_factory.mktemp("drill")) as made:
+        yield made
 
 
 def add(services: Services, name: str) -> None:
@@ -204,3 +213,36 @@ def test_what_is_wrong_with_a_backup_is_said(backed_up: BackedUp, monkeypatch: p
 def test_of_an_embedded_store_there_is_another_rehearsal(tmp_path: Path) -> None:
     done = bankdata("restore-drill", tmp_path, "--data", tmp_path)
     assert done.failed_with("names no PostgreSQL. Of a DuckDB store: bankdata upgrade-check")
+
+
+@pytest.mark.requirement("deploy.company")
+def test_the_script_of_the_kit_restores_an_instant_and_keeps_what_was_there(tmp_path: Path) -> None:
+    with archiving(tmp_path) as made:
+        cluster, data = made.cluster, made.cluster.folder / "data"
+
+        def restore(instant: str) -> "subprocess.CompletedProcess[str]":
+            user = "postgres" if os.geteuid() == 0 else None
+            command: list[str | Path] = ["sh", RESTORE, made.backups, data, instant]
+            return subprocess.run(command, user=user, cwd="/", check=False, capture_output=True, text=True, timeout=60)
+
+        with closing(open_services(made.settings())) as services:
+            made.back_up()
+            add(services, "eva")
+            [(instant,)] = cluster.sql("SELECT (clock_timestamp() AT TIME ZONE 'UTC')::TEXT || ' UTC'")
+            add(services, "max")
+        made.archive()
+        assert "PostgreSQL runs in" in restore(instant).stderr
+        cluster.stop()
+        assert "is of before 2020" in restore("2020-01-01 00:00:00 UTC").stderr
+        done = restore(instant)
+        assert done.returncode == 0, done.stderr
+        cluster.start()
+        deadline = time.monotonic() + 60
+        while cluster.sql("SELECT pg_is_in_recovery()") != [(False,)]:
+            assert time.monotonic() < deadline, "the recovery does not end"
+            time.sleep(0.05)
+        with closing(open_services(made.settings())) as services:
+            assert [each.name for each in users.everyone(services.everybody)] == ["eva"]
+        assert (made.backups / "replaced" / "PG_VERSION").exists()
+        [restoring] = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]["restore"]["entrypoint"][1:2]
+        assert f"./{RESTORE.name}:{restoring}:ro" in COMPOSE.read_text("utf-8")
