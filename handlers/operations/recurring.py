@@ -42,9 +42,10 @@ def list_subscription_details(
     account_ids: str | None,
     status: str | None = None,
     direction: str | None = None,
+    with_charges: bool = True,
 ) -> Answer:
     """List recurring payments, each with its id, charges, rhythm and prices, of each direction the highest yearly
-    amount first, and those added by hand last. Without `status` and `direction` they are the current outgoing ones
+    amount first, and those added by hand last; without charges on request, which are most of the answer. Without `status` and `direction` they are the current outgoing ones
     (decisions 21, 22). A request for either chooses by them ("all" takes any), and each payment also has status,
     direction, and when the next charge is expected (decision 117)."""
     today = services.clock.today()
@@ -66,6 +67,8 @@ def list_subscription_details(
     details = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
     if wanted not in (CURRENT, ONGOING, ALL):
         details = [each for each in details if each["status"] == wanted]
+    if not with_charges:
+        details = [{**each, "charges": []} for each in details]
     if status is None and direction is None:
         details = [{key: value for key, value in each.items() if key not in json_shapes.STANDING} for each in details]
     return Answer(body={"subscriptions": details})

@@ -79,6 +79,8 @@ def test_each_status_lists_its_own_and_the_list_without_is_as_it_was(holder: Hol
         "all": {"Streambox", "Stadtwerk", "Fitnesswelt", "Zeitung", "Automobilclub"},
     }
     before = holder.get("/subscriptions/details")["subscriptions"]
+    short = holder.get("/subscriptions/details", withCharges="false")["subscriptions"]
+    assert short == [{**each, "charges": []} for each in before]
     asked = holder.get("/subscriptions/details", status="current", direction="outgoing")["subscriptions"]
     assert [{key: value for key, value in each.items() if key not in STANDING} for each in asked] == before
     assert all(STANDING.isdisjoint(each) for each in before)

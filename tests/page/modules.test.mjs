@@ -105,12 +105,12 @@ test("one and many have their own forms", async () => {
   as("en-GB");
   await words.speak("en");
   await words.learn();
-  assert.equal(words.t("n_transactions", { n: 1 }), "1 transaction");
-  assert.equal(words.t("n_transactions", { n: 1652 }), "1,652 transactions");
+  assert.equal(words.t("rows", { n: 1 }), "1 transaction");
+  assert.equal(words.t("rows", { n: 1652 }), "1,652 transactions");
   as("de-DE");
   await words.speak("de");
   await words.learn();
-  assert.equal(words.t("n_transactions", { n: 0 }), "0 Buchungen");
+  assert.equal(words.t("rows", { n: 0 }), "0 Buchungen");
   assert.equal(words.named("DINING"), "Restaurant");
   assert.equal(words.named("something new"), "something new");
 });

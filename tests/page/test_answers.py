@@ -273,7 +273,8 @@ def test_an_account_has_a_place_with_its_course_what_went_in_and_out_and_how_sur
 def test_a_merchant_has_a_place_which_the_list_of_merchants_leads_to(
     demo: Demo, signed_in: Opening, locale: str
 ) -> None:
-    page = signed_in("/merchants", locale=locale)
+    page = signed_in("/recurring", locale=locale)
+    page.get_by_role("navigation").get_by_role("link", name=re.compile("^(Merchants|Händler)$")).click()
     first, second = (each["key"] for each in totals(demo, "groupBy=merchant&limit=2")["groups"])
     expect(page.locator("main .row-title").nth(1)).to_have_text(second)
     page.get_by_role("link", name=re.compile(re.escape(first))).click()

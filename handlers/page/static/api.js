@@ -210,6 +210,9 @@ export function useRead(path, parameters = {}) {
   };
 }
 
+/** The recurring payments that go on, without what was charged before. */
+export const useOngoing = ({ ids }) => useRead("/subscriptions/details", { accountIds: ids, status: "ongoing", withCharges: false });
+
 /**
  * What a dry run of these inputs answers, `{data}` or `{error}`; null until it does. Newer inputs overtake it; `rest` is for how
  * many milliseconds they have to stay as they are before it is asked.

@@ -36,6 +36,8 @@ function DetailText({ row, reasons, person, onClose }) {
     ["purpose", row.purpose !== partyOf(row) && row.purpose],
     ["counterpartMandateReference", row.counterpartMandateReference],
     ["counterpartCreditorId", row.counterpartCreditorId],
+    ["sepaPurposeCode", row.sepaPurposeCode],
+    ["bankTransactionCode", row.bankTransactionCode],
     ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
     ["why_transfer", reasons?.transfer.rule && html`<${Told} text=${reasons.transfer.reason} />`],
   ];

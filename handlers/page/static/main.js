@@ -11,8 +11,8 @@ import { speak, t } from "./words.js";
 
 // By name; those aside are behind More on a phone
 const PLACES = ["overview", "transactions", "months", "recurring"];
-const ASIDE = ["import", "connections", "settings"];
-const BEHIND = ["account", "merchants"]; // opened from what is shown elsewhere
+const ASIDE = ["merchants", "import", "connections", "settings"];
+const BEHIND = ["account"]; // opened from what is shown elsewhere
 // The account of the person themselves, with password and apps, has /account
 const pathOf = (name) => ({ overview: "/", account: "/accounts" })[name] ?? `/${name}`;
 
@@ -26,7 +26,7 @@ function Mark() {
 }
 
 const PlaceLink = ({ name, current }) => html`<a class="place-link" href=${address(pathOf(name))} aria-current=${name === current ? "page" : undefined}>
-  <${Icon} name=${name} /><span>${t(name)}</span>
+  <${Icon} name=${name === "merchants" ? "SHOPPING" : name} /><span>${t(name)}</span>
 </a>`;
 
 /** The places beside the content; on a phone tabs below it, the less frequent ones behind More. */

@@ -1,5 +1,5 @@
 /** Merchants: to whom most goes; and one of them, what was paid to it and came from it, month by month. */
-import { useRead } from "./api.js";
+import { useOngoing, useRead } from "./api.js";
 import { day, daysBetween } from "./format.js";
 import { Card, Expected, Place, State } from "./parts.js";
 import { address } from "./place.js";
@@ -17,7 +17,7 @@ export default function Merchants({ person, parameters }) {
 function Merchant({ name, person }) {
   const asked = { merchant: name };
   const totals = useRead("/transactions/totals", { ...asked, groupBy: "month", limit: 1000 });
-  const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "ongoing" }).data?.subscriptions ?? [];
+  const payments = useOngoing(person).data?.subscriptions ?? [];
   const { first, last } = totals.data ?? {};
   const list = address("/transactions", { merchant: name });
   return html`<${Place} title=${named(name)} text=${first && t("from_to", { first: day(first), last: day(last) })} actions=${html`<a class="button" href=${list}>${t("all_transactions")}</a>`}>

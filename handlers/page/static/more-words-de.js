@@ -10,7 +10,6 @@ export default {
   correct: "Kategorie korrigieren",
   correct_it: "Korrigieren",
   tags: "Schlagwörter",
-  kept: "Gespeichert.",
 
   // months
   choose_month: "Wählen Sie einen Monat, um seine Buchungen zu sehen.",
@@ -35,7 +34,6 @@ export default {
   changed_since: "{amount} seit {day}",
   recurring_none: "Noch wurden keine wiederkehrenden Zahlungen gefunden.",
   recurring_none_text: "Sie zeigen sich nach einigen Monaten mit Buchungen.",
-  charges: "Buchungen",
   first_charge: "Erste Buchung",
   missed: "Ausgeblieben",
   sub_unknown: "Diese Zahlung gibt es nicht (mehr).",
@@ -261,7 +259,6 @@ export default {
   this_year: "Dieses Jahr",
   last_year: "Letztes Jahr",
   other_period: "Von … bis …",
-  n_transactions: "{n} {Buchung|Buchungen}",
   none_found: "Nichts gefunden.",
   none_found_text: "Keine Buchung passt zu alldem.",
   clear_filters: "Filter aufheben",
@@ -272,6 +269,8 @@ export default {
   counterpartIban: "IBAN",
   counterpartMandateReference: "Mandat",
   counterpartCreditorId: "Gläubiger-ID",
+  sepaPurposeCode: "Zweckcode",
+  bankTransactionCode: "Buchungsschlüssel",
   why_category: "Warum diese Kategorie",
   why_transfer: "Zwischen eigenen Konten",
   duplicate: "Das sieht einer anderen Buchung desselben Tages ähnlich. Es wird gezählt.",
@@ -304,7 +303,7 @@ export default {
   few_bookings: "zu wenige Buchungen",
   accuracy: "An Ihrer Vergangenheit geprüft: {n} {Ausblick lag|Ausblicke lagen} über {days} Tage im Mittel um {error} daneben. Wer erwartet hätte, dass der Saldo bleibt, um {last}. Im Band lagen {share}.",
   accuracy_worse: "Verlassen Sie sich nicht auf diese Linie: Bisher war sie nicht besser, als den Saldo gleich zu erwarten; das lag im Mittel um {last} daneben, der Ausblick um {error}. {n} {Mal|Mal} über {days} Tage geprüft.",
-  accuracy_none: "Wie gut das ist, lässt sich noch nicht sagen: Es ist zu wenig Vergangenheit zum Prüfen da.",
+  accuracy_none: "Wie gut das ist, lässt sich noch nicht sagen; die Historie ist kurz.",
 
   // what needs its person
   needs_you: "Zu erledigen",

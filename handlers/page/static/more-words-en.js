@@ -10,7 +10,6 @@ export default {
   correct: "Correct the category",
   correct_it: "Correct",
   tags: "Tags",
-  kept: "Saved.",
 
   // months
   choose_month: "Choose a month to see its transactions.",
@@ -35,7 +34,6 @@ export default {
   changed_since: "{amount} since {day}",
   recurring_none: "No recurring payments were found yet.",
   recurring_none_text: "They show after a few months of transactions.",
-  charges: "Transactions",
   first_charge: "First transaction",
   missed: "Missed",
   sub_unknown: "This recurring payment does not exist (any more).",
@@ -261,7 +259,6 @@ export default {
   this_year: "This year",
   last_year: "Last year",
   other_period: "From … to …",
-  n_transactions: "{n} {transaction|transactions}",
   none_found: "Nothing found.",
   none_found_text: "No transaction fits all of this.",
   clear_filters: "Clear filters",
@@ -272,6 +269,8 @@ export default {
   counterpartIban: "IBAN",
   counterpartMandateReference: "Mandate",
   counterpartCreditorId: "Creditor ID",
+  sepaPurposeCode: "Purpose code",
+  bankTransactionCode: "Bank code",
   why_category: "Why this category",
   why_transfer: "Between own accounts",
   duplicate: "This looks like another transaction of the same day. It is counted.",
@@ -304,7 +303,7 @@ export default {
   few_bookings: "too few transactions",
   accuracy: "Tried on your own past: {n} {forecast|forecasts} over {days} days {was|were} {error} off on average. To expect the balance to stay would have been {last} off. The band held {share} of them.",
   accuracy_worse: "Do not rely on this line: so far it was no better than to expect the balance to stay, which was {last} off on average, and the forecast {error}. Tried {n} {time|times} over {days} days.",
-  accuracy_none: "How good this is cannot be said yet: the history is too short to try it on.",
+  accuracy_none: "How good this is cannot be said yet; the history is short.",
 
   // what needs its person
   needs_you: "To do",

@@ -1,5 +1,5 @@
 /** What needs its person, in one place: each with the one step that settles it. */
-import { useRead } from "./api.js";
+import { useOngoing, useRead } from "./api.js";
 import { daysBefore, money, shortDay } from "./format.js";
 import { Icon } from "./icons.js";
 import { Card, Told, accountName } from "./parts.js";
@@ -13,12 +13,12 @@ const RECENT = 60; // days: what is older was lived with
 const AT_ONCE = 4; // the others are a press away
 
 export default function Needs({ person }) {
-  const { ids, profile: { today } } = person;
+  const { profile: { today } } = person;
   const since = daysBefore(today, RECENT - 1);
   const connections = useRead("/connections").data?.connections ?? [];
   const hidden = useRead("/accounts/hidden").data?.accounts ?? [];
   const ledgers = useRead("/integrity").data?.accounts ?? [];
-  const payments = useRead("/subscriptions/details", { accountIds: ids, status: "ongoing" }).data?.subscriptions ?? [];
+  const payments = useOngoing(person).data?.subscriptions ?? [];
   const unsorted = useRead("/transactions/search", { flag: "uncategorised", dateFrom: since, perPage: 1 }).data?.pagination.total;
   const problems = ledgers.flatMap(({ accountId, problems: all }) => all.map((each) => ({ ...each, account: accountName(person.byId.get(accountId)) })));
   const doubles = problems.filter(({ kind, from }) => kind === "possible_duplicate" && from >= since);

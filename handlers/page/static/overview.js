@@ -1,5 +1,5 @@
 /** The overview: what there is, how it came about, what is coming. */
-import { minute, useModule, useRead } from "./api.js";
+import { minute, useModule, useOngoing, useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
@@ -171,7 +171,7 @@ function Latest({ person }) {
 }
 
 function ComingUp({ person }) {
-  const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "ongoing" });
+  const payments = useOngoing(person);
   return html`<${Card} title=${t("coming_up")} aside=${html`<${MoreLink} to=${address("/recurring")}>${t("all")}<//>`}>
     <${Loaded} of=${payments}>
       ${({ subscriptions }) => {

@@ -12,7 +12,7 @@ const NOTE_LENGTH_MAX = 4000;
 export function OwnWords({ row }) {
   const path = one("transactions", row.id, "/annotation");
   const said = useRead(path);
-  const keep = (body) => tried(() => change("PATCH", path, { body }), () => t("kept"));
+  const keep = (body) => tried(() => change("PATCH", path, { body }), () => t("changed"));
   return html`<div class="correction">
     <h3>${t("own_words")}</h3>
     <${Loaded} of=${said}>${(data) => html`

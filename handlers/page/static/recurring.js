@@ -132,7 +132,7 @@ function Payment({ payment, person }) {
         <span>${price.change ? html`<span class="soft small">${money(price.change, payment.currency, { signed: true })} </span>` : null}<${Money} amount=${price.amount} currency=${payment.currency} /></span>
       </li>`)}
     </ol>
-    <h3>${t("charges")}</h3>
+    <h3>${t("transactions")}</h3>
     <ol class="plain">
       ${[...payment.charges].reverse().map((charge) => html`<li key=${charge.transactionId}>
         <a class="line" href=${beside({ booking: charge.transactionId })}>

@@ -67,7 +67,7 @@ export function Parties({ asked, title, limit = 8 }) {
     <${Loaded} of=${totals} bones=${tallBones}>
       ${({ currency, groups }) => groups.length === 0 ? html`<p class="soft">${t("nothing_yet")}</p>` : html`<ol class="plain">
         ${groups.filter(({ keys }) => keys.merchant).map(({ key, keys, count: n, net }) => html`<li key=${key}><a class="line tall" href=${address("/merchants", { name: keys.merchant })}>
-          <${Titled} title=${named(keys.merchant)} about=${t("n_transactions", { n })} /><${Money} amount=${net} currency=${currency} signed />
+          <${Titled} title=${named(keys.merchant)} about=${t("rows", { n })} /><${Money} amount=${net} currency=${currency} signed />
         </a></li>`)}
       </ol>`}
     <//>

@@ -34,7 +34,7 @@ export default function Transactions({ person, parameters }) {
     <${Loaded} of=${list} bones=${tallBones}>
       ${(first) => {
         const { total } = first.pagination;
-        return html`<div class="found"><p role="status">${t("n_transactions", { n: total })}</p>
+        return html`<div class="found"><p role="status">${t("rows", { n: total })}</p>
             ${total > 0 && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
           ${isExporting && html`<${Export} asked=${{ ...asked, accountIds: filters.account || person.ids }} total=${total} onClose=${() => setIsExporting(false)} />`}
           ${total > 0 && html`<section class="card" aria-label=${t("sum_title")}><${Totals} asked=${asked} person=${person}
