@@ -120,7 +120,7 @@ def list_category_transactions(request: Request, *, category: str, account_ids: 
 
 
 def list_subscription_details(
-    request: Request, *, account_ids: str | None, status: str | None, direction: str | None
+    request: Request, *, account_ids: str | None, status: str | None, direction: str | None, with_charges: bool
 ) -> dict[str, Any]:
     return {"subscriptions": []}
 
