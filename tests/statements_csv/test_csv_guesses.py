@@ -313,3 +313,29 @@ def test_a_code_page_under_an_ascii_header_is_told_by_the_words_it_makes(text: s
 def test_letters_of_two_languages_are_told_by_what_else_the_file_says(name: str, text: str, encoding: str) -> None:
     file = f"Datum;Text;{name}\n2026-03-02;{text};-1,00\n".encode(encoding)
     assert text in file.decode(recognise(file, [], lambda _: True).encoding)
+
+
+@pytest.mark.requirement("readers.csv.guesses.encoding")
+@pytest.mark.parametrize(
+    ("text", "encoding", "read_as"),
+    [("Fizetés Győr", "cp1250", ("Gyõr", "Győr")), ("Põld ja Tamm", "cp1252", ("Põld", "Pőld"))],
+)
+def test_a_word_that_two_code_pages_read_alike_well_is_said_in_both(
+    text: str, encoding: str, read_as: tuple[str, str]
+) -> None:
+    told: list[CsvLayout] = []
+    file = f"Datum;Text;Amount\n2026-03-02;{text};-1,00\n".encode(encoding)
+    list(read(io.BytesIO(file), on_layout=told.append))
+    assert told[0].other_reading == read_as
+    assert guess_in_words(told[0]).endswith('assumed, as the file names none; "{}" may also be "{}".'.format(*read_as))
+
+
+@pytest.mark.requirement("readers.csv.guesses.encoding")
+@pytest.mark.parametrize(
+    "text", ["Bäckerei Müller, Straße", "Prélèvement, Noël", "Miete – März, 5 €", "Põld EEK", "Bar"]
+)
+def test_words_of_one_language_leave_no_doubt(text: str) -> None:
+    told: list[CsvLayout] = []
+    file = f"Datum;Text;Amount\n2026-03-02;{text};-1,00\n".encode("cp1252")
+    list(read(io.BytesIO(file), on_layout=told.append))
+    assert told[0].other_reading is None
