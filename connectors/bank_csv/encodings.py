@@ -33,6 +33,10 @@ _LANGUAGES: Sequence[tuple[tuple[str, ...], str, tuple[str, ...]]] = (
     (("cp1257",), "āčēģīķļņšūž", ("EUR", "LVL")),
 )  # fmt: skip
 _SPOKEN_IN = {
+    "CHF": {"DE", "AT", "CH", "IT", "betrag", "buchung", "buchungstag", "importo", "causale", "descrizione"},
+    "CAD": {"FR", "BE", "LU", "libelle", "montant", "compte", "operation"},
+    "MXN": {"ES", "fecha", "importe", "concepto", "cuenta"},
+    "DKK": {"DK", "NO", "SE", "dato", "belob", "belop", "tekst", "bokforingsdag"},
     "PLN": {"PL", "kwota", "tytul", "odbiorca", "nadawca", "opis", "waluta"},
     "CZK": {"CZ", "castka", "popis", "zprava", "mena", "protiucet"},
     "SKK": {"SK", "popis", "mena", "protiucet"},
@@ -60,9 +64,10 @@ def likeliest_encoding(head: bytes) -> str:
 
 
 def other_reading(head: bytes) -> tuple[str, str] | None:
-    """A word as it is read by the likeliest code page, and by another one that nothing says to be less likely; None
-    where there is none."""
-    best, *others = _likeliest(head)
+    """A word as it is read by the likeliest code page, and by another one of Windows that nothing says to be less
+    likely; None where there is none."""
+    best, *equals = _likeliest(head)
+    others = [each for each in equals if each.startswith("cp125")]
     for word in filter(_is_counted, _words(head)) if others else ():
         read = word.decode(best, "replace")
         for other in others:
