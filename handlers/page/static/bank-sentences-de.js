@@ -31,7 +31,7 @@ export const sentences = [
   ["100 layouts are kept already. Remove one of them first.", "Es sind schon 100 Aufbauten gemerkt. Entfernen Sie erst einen davon."],
   ["Guessed: {}; {}; {}; {}.", "Geraten: {}; {}; {}; {}."],
   ["Guessed: {}; {}; {}.", "Geraten: {}; {}; {}."],
-  ['"{}" may also be "{}"', "„{}“ kann auch „{}“ heißen"],
+  ["\"{}\" may also be \"{}\"", "„{}“ kann auch „{}“ heißen"],
   ["{}, the counterpart's account from {}", "{}, Konto der Gegenseite aus {}"],
   ["{}, account from {}", "{}, Konto aus {}"],
   ["{}, purpose from {}", "{}, Verwendungszweck aus {}"],
