@@ -238,6 +238,13 @@ def test_a_currency_that_may_be_several_is_asked_for(table: str, reason: str) ->
 
 
 @pytest.mark.requirement("readers.csv.guesses.currency")
+def test_a_row_without_a_currency_is_in_the_only_one_that_the_column_names() -> None:
+    table = "Date;Text;Amount;Currency\n2026-03-02;a;-1,50;USD\n2026-03-03;b;-2,50;\n"
+    rows = [each for each in read(io.BytesIO(table.encode())) if isinstance(each, TransactionRecord)]
+    assert [each.currency for each in rows] == ["USD", "USD"]
+
+
+@pytest.mark.requirement("readers.csv.guesses.currency")
 def test_a_code_far_below_that_is_no_currency_refuses_the_file() -> None:
     rows = "2026-03-02;a;-1,50;SEK\n" * 3_000
     with pytest.raises(MalformedFile) as refusal:
