@@ -31,7 +31,9 @@ class Shares:
     _events: Events
     _now: Now
 
-    def offer(self, giver: User, name: str, *, terms: Terms, ends_at: datetime | None, life: str) -> Share | Unoffered:
+    def offer(
+        self, giver: User, name: str, *, terms: Terms, ends_at: datetime | None, life: str, pass_on: bool = False
+    ) -> Share | Unoffered:
         """Offer a share to the person of this name, if there is one, which the giver is not told. The caller has
         verified that the giver wants it. Returns why not, if that is to themselves, the person of this name has one, or
         twenty offers are open."""
@@ -60,6 +62,7 @@ class Shares:
                 open_until=now + lifetimes.OFFER,
                 ends_at=ends_at,
                 life=life,
+                pass_on=pass_on,
             )
             shares.add(session, share)
             return share
@@ -88,15 +91,20 @@ class Shares:
             self._did(share, "acceptShare", receiver)
         return is_first
 
-    def widens(self, share: Share, *, terms: Terms, ends_at: datetime | None, owned: set[str]) -> bool:
-        """Whether the receiver would see more, of the giver's accounts (`owned`) and later ones, or longer."""
+    def widens(self, share: Share, *, terms: Terms, ends_at: datetime | None, pass_on: bool, owned: set[str]) -> bool:
+        """Whether the receiver would see more, of the giver's accounts (`owned`) and later ones, or longer, or their
+        apps would see it."""
         is_longer = share.ends_at is not None and (ends_at is None or ends_at > share.ends_at)
-        return is_longer or not is_within(terms, share.terms, owned)
+        return is_longer or pass_on > share.pass_on or not is_within(terms, share.terms, owned)
 
-    def change(self, giver: User, share: Share, *, terms: Terms, ends_at: datetime | None, is_wider: bool) -> None:
-        """Replace what is shared and until when; the caller has verified that the giver wants it where that
-        `is_wider`."""
-        self._database.atomically(lambda session: shares.change(session, share.id, terms=terms, ends_at=ends_at))
+    def change(
+        self, giver: User, share: Share, *, terms: Terms, ends_at: datetime | None, pass_on: bool, is_wider: bool
+    ) -> None:
+        """Replace what is shared, until when, and whether apps may see it; the caller has verified that the giver wants
+        it where that `is_wider`."""
+        self._database.atomically(
+            lambda session: shares.change(session, share.id, terms=terms, ends_at=ends_at, pass_on=pass_on)
+        )
         self._did(share, "widenShare" if is_wider else "narrowShare", giver)
 
     def end(self, user: User, share_id: str) -> bool:

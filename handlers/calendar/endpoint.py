@@ -64,7 +64,7 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     database = services.of(user_id)
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)
-        if held := grants.held_of(services.everybody, user_id):  # what others share is for no app
+        if held := grants.held_of(services.everybody, user_id, but_passed_on=True):  # what others share is for no app
             own = [each for each in everything.accounts if each.id not in held]
             everything = SelectedAccounts(own, is_everything=False)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)

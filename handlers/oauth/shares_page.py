@@ -13,6 +13,7 @@ from auth.people.sign_in import Outcome
 from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, sent_choices
 from handlers.oauth.site import SHARES_PAGE, ForUser, Site, Visit
 from storage.accounts import StoredAccount
+from storage.oauth import grants
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.shares import Share
 from storage.users import User
@@ -51,7 +52,7 @@ def give(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Offer a share to the person whose name was typed, if the password is right, and redirect to the page, which says
     the same whether or not there is such a person."""
     try:
-        terms, ends_at = _sent(site, visit, site.accounts_of(user.id))
+        terms, ends_at = _sent(site, visit, _own_accounts(site, user))
     except NothingChosen:
         return _page(site, visit, browser, user, at="give", error="nothing")
     name = visit.form.get("name", "").strip()
@@ -61,7 +62,8 @@ def give(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     if outcome.browser is None:
         return _page(site, visit, browser, user, at="give", outcome=outcome)
     life = site.services.incarnation.id
-    made = site.server.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life)
+    pass_on = visit.form.get("pass_on") == "on"
+    made = site.server.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life, pass_on=pass_on)
     if isinstance(made, str):
         return _page(site, visit, browser, user, at="give", error=made)
     return _done(site, "share_offered")
@@ -73,17 +75,18 @@ def change(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     share = next((each for each in site.server.shares.given_by(user.id) if each.id == visit.form.get("share")), None)
     if share is None:
         return _done(site, "share_ended")
-    owned = site.accounts_of(user.id)
+    owned = _own_accounts(site, user)
     try:
         terms, ends_at = _sent(site, visit, owned, held=share)
     except NothingChosen:
         return _page(site, visit, browser, user, at=share.id, error="nothing")
-    is_wider = site.server.shares.widens(share, terms=terms, ends_at=ends_at, owned={account.id for account in owned})
+    pass_on, ids = visit.form.get("pass_on") == "on", {account.id for account in owned}
+    is_wider = site.server.shares.widens(share, terms=terms, ends_at=ends_at, pass_on=pass_on, owned=ids)
     if is_wider:
         outcome = site.check_password(visit, browser, user)
         if outcome.browser is None:
             return _page(site, visit, browser, user, at=share.id, outcome=outcome)
-    site.server.shares.change(user, share, terms=terms, ends_at=ends_at, is_wider=is_wider)
+    site.server.shares.change(user, share, terms=terms, ends_at=ends_at, pass_on=pass_on, is_wider=is_wider)
     site.services.households.round(share.id)
     return _done(site, "share_changed")
 
@@ -118,6 +121,12 @@ def end_of_day(day_count: int, *, site: Site) -> datetime:
     return datetime.combine(today + timedelta(days=day_count + 1), time(), zone).astimezone(UTC)
 
 
+def _own_accounts(site: Site, user: User) -> Sequence[StoredAccount]:
+    """Those that the person may share: without what others share with them."""
+    held = grants.held_of(site.services.everybody, user.id)
+    return [each for each in site.accounts_of(user.id) if each.id not in held]
+
+
 def _sent(
     site: Site, visit: Visit, owned: Sequence[StoredAccount], *, held: Share | None = None
 ) -> tuple[Terms, datetime | None]:
@@ -148,7 +157,7 @@ def _page(
     error: str = "",
     outcome: Outcome | None = None,
 ) -> Response:
-    owned, life = site.accounts_of(user.id), site.services.incarnation.id
+    owned, life = _own_accounts(site, user), site.services.incarnation.id
     given = [
         ShownShare(each, choices_of(each.terms, owned), each.accepted_at is not None and each.life != life)
         for each in site.server.shares.given_by(user.id)
@@ -167,6 +176,7 @@ def _page(
         life=life,
         choices=Choices(accounts=frozenset(), later=False, bookings=True, full_numbers=True),
         name=visit.form.get("name", "") if at == "give" else "",
+        pass_on=at == "give" and visit.form.get("pass_on") == "on",
         days=LASTS_DAYS,
         as_before=AS_BEFORE,
         shares_address=site.address(SHARES_PAGE),

@@ -89,10 +89,10 @@ class Site:
         self.page_elsewhere = page if page != self.policy.origin else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
-        """The accounts that a user may let apps and others read: all that are not hidden nor shared by others, the one
-        that appeared first first."""
+        """The accounts that a user may let apps read: all that are neither hidden nor shared by others for the user
+        alone, the one that appeared first first."""
         own = self.services.of(user_id)
-        held = grants.held_of(self.services.everybody, user_id)
+        held = grants.held_of(self.services.everybody, user_id, but_passed_on=True)
         return [each for each in accounts.of_user(own, user_id) if each.id not in held]
 
     def connections_of(self, user_id: str) -> Sequence[StoredConnection]:

@@ -45,9 +45,10 @@ def list_subscription_details(
     with_charges: bool = True,
 ) -> Answer:
     """List recurring payments, each with its id, charges, rhythm and prices, of each direction the highest yearly
-    amount first, and those added by hand last; without charges on request, which are most of the answer. Without `status` and `direction` they are the current outgoing ones
-    (decisions 21, 22). A request for either chooses by them ("all" takes any), and each payment also has status,
-    direction, and when the next charge is expected (decision 117)."""
+    amount first, and those added by hand last; without charges on request, which are most of the answer. Without
+    `status` and `direction` they are the current outgoing ones (decisions 21, 22). A request for either chooses by
+    them ("all" takes any), and each payment also has status, direction, and when the next charge is expected
+    (decision 117)."""
     today = services.clock.today()
     wanted = status or CURRENT
     user_id = request.principal.user_id

@@ -55,7 +55,8 @@ def offer_share(services: Services, request: Request, *, body: Mapping[str, Any]
     life, name = services.incarnation.id, body["person"].strip()
     if not name:
         raise BadRequest("person: must be the user name of a person")
-    made = services.authorization.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life)
+    pass_on = body.get("passOn", False)
+    made = services.authorization.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life, pass_on=pass_on)
     if isinstance(made, str):
         raise Conflicting(UNOFFERED[made])
     return Answer(body=_given(services, made), status=201)
@@ -74,11 +75,12 @@ def change_share(services: Services, request: Request, *, id: str, body: Mapping
     if "endsAt" in body:
         ends_at = _end(services, body["endsAt"])
     goes_on = body.get("isResting") is False and share.life != services.incarnation.id
-    is_wider = sharing.widens(share, terms=terms, ends_at=ends_at, owned=_owned(services, user))
+    pass_on = body.get("passOn", share.pass_on)
+    is_wider = sharing.widens(share, terms=terms, ends_at=ends_at, pass_on=pass_on, owned=_owned(services, user))
     if is_wider or goes_on:
         _check_signed_in_lately(services, request)
-    if (terms, ends_at) != (share.terms, share.ends_at):
-        sharing.change(user, share, terms=terms, ends_at=ends_at, is_wider=is_wider)
+    if (terms, ends_at, pass_on) != (share.terms, share.ends_at, share.pass_on):
+        sharing.change(user, share, terms=terms, ends_at=ends_at, pass_on=pass_on, is_wider=is_wider)
     if goes_on:
         sharing.go_on(user, share.id, life=services.incarnation.id)
     services.households.round(only=share.id)
@@ -171,6 +173,7 @@ def _shape(services: Services, share: Share, person: str) -> Json:
     return {
         "id": share.id,
         "person": person,
+        "passOn": share.pass_on,
         "isResting": is_accepted and share.life != services.incarnation.id,
         "openUntil": None if is_accepted else _moment(share.open_until),
         "offeredAt": _moment(share.offered_at),

@@ -205,8 +205,8 @@ def standing(session: Session, grant_id: str, user_id: str, held: "Mapping[str, 
         expires_at=aware(row["expires_at"]),
         has_subscription=row["has_subscription"] and row["paused_at"] is None,
         terms=_terms(row),
-        held=of_others.live | of_others.ended,
-        over=of_others.ended - of_others.live,
+        held=of_others.live | (of_others.ended - of_others.passed_on),
+        over=of_others.ended - of_others.live - of_others.passed_on,
     )
 
 
@@ -215,20 +215,27 @@ class Held(NamedTuple):
 
     live: frozenset[str] = frozenset()
     ended: frozenset[str] = frozenset()
+    passed_on: frozenset[str] = frozenset()  # which apps may see, too
 
 
 def held_by_all(session: Session) -> dict[str, Held]:
     """By user: the accounts that others share with them; only of those who have some."""
     found: dict[str, Held] = {}
-    for row in session.rows("SELECT receiver_id, held, ended_at FROM oauth_shares WHERE held <> '[]'"):
-        ids, (live, ended) = frozenset(json.loads(row["held"])), found.get(row["receiver_id"], Held())
-        found[row["receiver_id"]] = Held(live, ended | ids) if row["ended_at"] else Held(live | ids, ended)
+    for row in session.rows("SELECT receiver_id, held, ended_at, pass_on FROM oauth_shares WHERE held <> '[]'"):
+        known = found.get(row["receiver_id"], Held())
+        kind = "ended" if row["ended_at"] else "passed_on" if row["pass_on"] else "live"
+        ids = getattr(known, kind).union(json.loads(row["held"]))
+        found[row["receiver_id"]] = known._replace(**{kind: ids})
     return found
 
 
-def held_of(session: Session, user_id: str) -> frozenset[str]:
-    """The accounts of the user that no app of theirs may see, because somebody shares them."""
-    rows = session.rows("SELECT held FROM oauth_shares WHERE receiver_id = $1 AND held <> '[]'", user_id)
+def held_of(session: Session, user_id: str, *, but_passed_on: bool = False) -> frozenset[str]:
+    """The accounts of the user that only others tell, who share them: the user cannot share them on, and no app of
+    theirs may see them; `but_passed_on` leaves out those that apps may."""
+    rows = session.rows(
+        "SELECT held FROM oauth_shares WHERE receiver_id = $1 AND held <> '[]' AND NOT ($2 AND pass_on)",
+        *(user_id, but_passed_on),
+    )
     return frozenset(id_ for row in rows for id_ in json.loads(row["held"]))
 
 

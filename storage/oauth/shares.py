@@ -17,7 +17,7 @@ class Share(Struct, frozen=True, kw_only=True):
     """A share of the giver's `accounts` (None: all), or of all but these. It is an offer until `accepted_at`, to whom
     `receiver_name` meant when it was made (`receiver_id`, None for nobody), and lasts until `ends_at` (None: until
     somebody ends it, at `ended_at`). It rests unless `life` is the store's present incarnation. `held` are accounts of
-    the receiver that no app of theirs may see."""
+    the receiver that nothing but it tells: no app of theirs may see them, unless the giver lets it (`pass_on`)."""
 
     id: str
     giver_id: str
@@ -30,6 +30,7 @@ class Share(Struct, frozen=True, kw_only=True):
     offered_at: datetime
     open_until: datetime
     life: str
+    pass_on: bool = False
     accepted_at: datetime | None = None
     ends_at: datetime | None = None
     ended_at: datetime | None = None
@@ -83,9 +84,10 @@ def accept(session: Session, share: Share, *, now: datetime) -> bool:
     return set_values(session, "oauth_shares", {"id": share.id, "accepted_at": None, "ended_at": None}, accepted_at=now)
 
 
-def change(session: Session, share_id: str, *, terms: Terms, ends_at: datetime | None) -> None:
-    """Replace what is shared and until when; the share has to be looked at."""
-    set_values(session, "oauth_shares", {"id": share_id}, **_terms(terms), ends_at=ends_at, seen=UNSEEN)
+def change(session: Session, share_id: str, *, terms: Terms, ends_at: datetime | None, pass_on: bool) -> None:
+    """Replace what is shared, until when, and whether apps may see it; the share has to be looked at."""
+    changed = {**_terms(terms), "ends_at": ends_at, "pass_on": pass_on}
+    set_values(session, "oauth_shares", {"id": share_id}, **changed, seen=UNSEEN)
 
 
 def end(session: Session, share_id: str, *, now: datetime) -> bool:
@@ -104,7 +106,7 @@ def note_seen(session: Session, share_id: str, *, before: str, seen: str) -> Non
 
 
 def hold_back(session: Session, share_id: str, account_ids: Collection[str]) -> None:
-    """Store which accounts of the receiver no app of theirs may see."""
+    """Store which accounts of the receiver nothing but this share tells."""
     set_values(session, "oauth_shares", {"id": share_id}, held=as_json(sorted(account_ids)))
 
 

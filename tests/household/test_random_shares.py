@@ -80,7 +80,7 @@ class History:
     def _changes(self) -> None:
         if self.share is not None:
             sharing = self.home.services.authorization.shares
-            sharing.change(self.home.eva, self.share, terms=self._terms(), ends_at=None, is_wider=False)
+            sharing.change(self.home.eva, self.share, terms=self._terms(), ends_at=None, pass_on=False, is_wider=False)
 
     def _ends(self) -> None:
         if self.share is not None:

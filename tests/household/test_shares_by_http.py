@@ -144,6 +144,27 @@ def test_what_cannot_be_offered_is_said(two: Served) -> None:
     assert eva.post("/shares", json={"person": "Ben"}).status_code == 409
 
 
+@pytest.mark.requirement("household.contract")
+def test_apps_see_what_is_shared_only_while_its_giver_lets_them(two: Served) -> None:
+    eva, ben, before = signed_in(two, two.eva), signed_in(two, two.ben), signed_in(two, two.eva, ago=timedelta(hours=1))
+    id_ = eva.post("/shares", json={"person": "ben"}).json()["id"]
+    assert ben.post(f"/shares/{id_}/acceptance").json()["passOn"] is False
+    two.settle()
+    assert (ibans(ben), ibans(two.bens_app)) == ({GIRO.iban, SPAR.iban}, set())
+    assert before.patch(f"/shares/{id_}", json={"passOn": True}).status_code == 403
+    app = two.bens_app
+    assert ibans(app) == set()
+    assert eva.patch(f"/shares/{id_}", json={"passOn": True}).json()["passOn"] is True
+    assert ibans(app) == {GIRO.iban, SPAR.iban}
+    giro = two.account(two.ben, GIRO.iban)
+    assert ben.post("/shares", json={"person": "carla", "accountIds": [giro]}).status_code == 400
+    assert before.patch(f"/shares/{id_}", json={"passOn": False}).json()["passOn"] is False
+    assert (ibans(app), ibans(ben)) == (set(), {GIRO.iban, SPAR.iban})
+    assert eva.patch(f"/shares/{id_}", json={"passOn": True}).status_code == 200
+    assert before.delete(f"/shares/{id_}").status_code == 204
+    assert (ibans(app), ibans(ben)) == (set(), set())
+
+
 @pytest.mark.requirement("household.soon")
 def test_nobody_reads_on_after_an_end_though_an_import_keeps_the_rows(
     two: Served, monkeypatch: pytest.MonkeyPatch

@@ -177,7 +177,7 @@ def test_one_account_of_two_is_shared_and_narrowing_takes_it_away(two_accounts: 
     home.settle()
     assert home.rows(home.ben) == [row for row in home.rows(home.eva) if row[0] == GIRO.iban]
     spar = Terms(accounts=(home.account(home.eva, SPAR.iban),))
-    home.services.authorization.shares.change(home.eva, made, terms=spar, ends_at=None, is_wider=True)
+    home.services.authorization.shares.change(home.eva, made, terms=spar, ends_at=None, pass_on=False, is_wider=True)
     home.settle()
     assert home.rows(home.ben) == [row for row in home.rows(home.eva) if row[0] == SPAR.iban]
 

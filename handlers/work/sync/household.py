@@ -84,8 +84,8 @@ class Households(Struct, frozen=True, kw_only=True):
         mark = f"{states.get(share.giver_id)} {states[receiver_id]} {goes_on}"
         if share.seen == mark:
             return
-        if not goes_on:
-            self.forget_access()  # nobody reads on, also while an import keeps the rows
+        if not goes_on or share.seen == shares.UNSEEN:
+            self.forget_access()  # nobody reads on what is shared no more, also while an import keeps the rows
         giver = users.find(self.store.of(share.giver_id), share.giver_id)
         if goes_on and (giver is None or giver.paused_at is not None or not giver.has_subscription):
             return  # nothing new meanwhile

@@ -56,8 +56,13 @@ def test_a_share_is_offered_accepted_narrowed_and_ended(fresh: Any) -> None:
     refused = sent(fresh, alice, "/change", **more, current_password="x")
     assert (refused.status_code, "The current password is wrong" in refused.text) == (400, True)
     assert sent(fresh, alice, "/change", **more, current_password=PASSWORD).status_code == 303
+    to_apps = {"share": share.id, "account": ["acc_spar"], "lasts": "30", "pass_on": "on"}
+    assert sent(fresh, alice, "/change", **to_apps, current_password="x").status_code == 400
+    assert sent(fresh, alice, "/change", **to_apps, current_password=PASSWORD).status_code == 303
+    assert "They let your apps see them, too." in bob.client.get("/account/shares").text
     less = {"share": share.id, "account": ["acc_spar"], "lasts": "30"}
     assert sent(fresh, alice, "/change", **less).status_code == 303
+    assert "They let your apps see them, too." not in bob.client.get("/account/shares").text
     (share,) = fresh.server.shares.given_by(fresh.user.id)
     assert share.accounts == ("acc_spar",)
     assert share.ends_at == datetime(2026, 12, 20, 23, tzinfo=UTC), "the thirtieth day from today is included"
