@@ -53,17 +53,19 @@ class ContractOperations:
         self._public_path = public_path
         self.turns = turns
 
-    async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
+    async def ask(
+        self, caller: Principal, operation_id: str, *, body: Json | None = None, **arguments: Any
+    ) -> tuple[Json, Mapping[str, str]]:
         """Body and headers of an operation's answer to `caller`, in the user's turn; `arguments` have the contract's
-        names, None is left out, and no request body is given. Numbers with decimals are exact, with the digits that the
-        operation wrote."""
+        names, and None is left out. The request's `body` is not held against the contract: the operation checks it.
+        Numbers with decimals are exact, with the digits that the operation wrote."""
         described = self._descriptions[operation_id]
         given = {name: f"{value}" for name, value in arguments.items() if value is not None}
         in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}
         query = urlencode({name: value for name, value in given.items() if name not in in_path})
         read = described.parameters.read(in_path, query.encode())
         if described.has_body:
-            read["body"] = None
+            read["body"] = body
         path = described.path.format_map({name: quote(value, safe="") for name, value in in_path.items()})
         request = Request(
             caller=caller,
@@ -75,5 +77,5 @@ class ContractOperations:
         )
         answer = await described.call(request, read)
         written = answer.body if isinstance(answer.body, bytes) else orjson.dumps(answer.body)
-        body: Json = json.loads(written, parse_float=Decimal)
-        return body, answer.headers
+        answered: Json = json.loads(written, parse_float=Decimal)
+        return answered, answer.headers

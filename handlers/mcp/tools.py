@@ -8,6 +8,7 @@ from typing import Any
 from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
 from handlers.mcp import forecast_shapes, recurring_shapes
+from handlers.mcp.annotating import annotate_transaction
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
@@ -325,6 +326,7 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
         explain_figure,
         get_transaction,
         refresh_bank_data,
+        annotate_transaction,
     )
 }
 """The tools by name: each takes the call (`ToolCall`) and the arguments that handlers/mcp/tools.json describes."""

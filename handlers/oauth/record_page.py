@@ -65,7 +65,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "explain_figure",
     ),
     "read_recurring": ("listSubscriptions", "listSubscriptionDetails", "getSubscription", "list_recurring_payments"),
-    "read_words": ("getAnnotation", "changeAnnotation", "listTags", "correctSome"),
+    "read_words": ("getAnnotation", "changeAnnotation", "listTags", "correctSome", "annotate_transaction"),
     "read_profile": ("getProfile", "changeProfile"),
     "kept_categories": (
         *("listCategories", "createOwnCategory", "renameOwnCategory", "deleteOwnCategory", "setTarget"),

@@ -460,7 +460,7 @@ def test_answers_stay_within_their_budgets_and_say_the_same_twice(demo_user: Ass
 @pytest.mark.requirement("mcp.tools")
 def test_tools_and_code_that_differ_stop_the_start(demo_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    with pytest.raises(ValueError, match=r"tools of .* and code differ: explain_figure, get_balances, get_c"):
+    with pytest.raises(ValueError, match=r"tools of .* and code differ: annotate_transaction, explain_figure, get_b"):
         Endpoint(demo_service.services, Catalogue(instructions="", tools={}), None, None)  # type: ignore[arg-type] # not reached
     with pytest.raises(ValueError, match="arguments of tools have no anyOf"):
         Contract({"paths": {}, "components": {"schemas": {"A": {"anyOf": []}}}}).argument("#/components/schemas/A")

@@ -214,6 +214,7 @@ def test_every_tool_asks_as_the_role_of_requests(services: Services, demo: str, 
         "explain_figure": {"kind": "category", "key": "GROCERIES"},
         "get_transaction": {"id": booking[0]["id"]},
         "refresh_bank_data": {"waitSeconds": 0},
+        "annotate_transaction": {"id": booking[0]["id"], "addTags": ["one"], "dryRun": False},
     }
     with closing(TestClient(application(services), base_url=services.settings.public_url)) as client:
         client.headers.update(headers_of(services, demo, "mcp"))

@@ -1,0 +1,86 @@
+"""annotate_transaction: what an assistant may say of one booking for its person, where the person has allowed that."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from analytics.classification.facts import CATEGORIES
+from handlers.mcp.catalogue import WrongArgument
+from handlers.mcp.tool_call import ToolCall, booking_ref
+from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, bank_text
+from handlers.names import Json
+
+CATEGORY = f"category: must be one of {', '.join(CATEGORIES)}, or empty to take it back."
+FINER = "category: the person has divided this booking or put it into a finer place, and changes that on the page."
+NOTED = "note: there is one already, which the person changes on the page."
+NO_SUCH_NOTE = "removeNote: must be the whole note as it was written by you."
+ONE_OF_TWO = "note: either note or removeNote."
+
+
+async def annotate_transaction(
+    call: ToolCall,
+    id: str,
+    category: str | None,
+    note: str | None,
+    removeNote: str | None,
+    addTags: Sequence[str] | None,
+    removeTags: Sequence[str] | None,
+    dryRun: bool,
+) -> Json:
+    """What the person says of one booking before and after these changes, which are made unless this is a dry run, and
+    the arguments that take them back. Words of the person are never replaced: a note is added where there is none, and
+    removed by whoever knows it whole. Raises WrongArgument."""
+    booking_id = await call.booking_id(id)
+    row = await call.ask("getTransaction", id=booking_id)
+    before = await call.ask("getAnnotation", id=booking_id)
+    changes: dict[str, Any] = {}
+    undo: dict[str, Any] = {}
+    if category is not None:
+        changes["category"] = _category(category, before)
+        undo["category"] = before["category"] or ""
+    if note is not None or removeNote is not None:
+        changes["note"] = _note(note, removeNote, before)
+        undo |= {"removeNote": note} if note else {"note": removeNote}
+    if addTags or removeTags:
+        added = [each for each in addTags or () if each not in before["tags"]]
+        removed = [each for each in removeTags or () if each in before["tags"]]
+        changes["tags"] = [each for each in before["tags"] if each not in removed] + added
+        undo |= {"removeTags": added, "addTags": removed}
+    after = {**before, **changes}
+    is_done = bool(changes) and not dryRun
+    if is_done:
+        after = await call.ask("changeAnnotation", id=booking_id, body=changes)
+    return {
+        "today": call.today,
+        "ref": booking_ref(booking_id),
+        "isDone": is_done,
+        "category": row["category"],
+        "before": await call.shape(lambda: _said(before)),
+        "after": await call.shape(lambda: _said(after)),
+        "undo": undo,
+    }
+
+
+def _category(wanted: str, before: Json) -> str | None:
+    if wanted not in ("", *CATEGORIES):
+        raise WrongArgument(CATEGORY)
+    if any(before.get(name) for name in ("detailedCategory", "ownCategory", "splits", "sleepingSplits")):
+        raise WrongArgument(FINER)
+    return wanted or None
+
+
+def _note(note: str | None, removed: str | None, before: Json) -> str | None:
+    if note is not None and removed is not None:
+        raise WrongArgument(ONE_OF_TWO)
+    if note is not None and before["note"]:
+        raise WrongArgument(NOTED)
+    if removed is not None and removed != before["note"]:
+        raise WrongArgument(NO_SUCH_NOTE)
+    return note or None
+
+
+def _said(annotation: Json) -> Json:
+    """The category that was chosen, and note and tags within the fence, since files may bring them, too."""
+    texts, flags = bank_text(
+        {"note": annotation["note"], "tags": ", ".join(annotation["tags"])}, limit=DETAIL_LENGTH_MAX
+    )
+    return {"category": annotation["category"], "flags": flags, "bank_text": texts}
