@@ -5,6 +5,7 @@ Parsing happens in the calling process: the one that `connectors.parser_process`
 
 import hashlib
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +26,12 @@ from connectors.ofx import reader as ofx
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import jsonl, parquet_reader
 from connectors.read_as_csv import qif, workbook
+
+_WEB_PAGE = re.compile(  # which banks call .xls: HTML, also packed as mail, or the XML of Excel 2003
+    rb"[^<\w]{0,8}(?:<(?:!doctype html|html|head|meta|body|table|div)\b|mime-version:|.{0,500}<\?mso-application\b"
+    rb"|.{0,500}\burn:schemas-microsoft-com:office:spreadsheet\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Format(Struct, frozen=True):
@@ -114,6 +121,10 @@ def _read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLay
     kind = format_of(head)
     if not head.strip(b"\x00\xef\xbb\xbf\xff\xfe \t\r\n"):
         raise UnsupportedFile("the file is empty.")
+    if _WEB_PAGE.match(head.replace(b"\x00", b"")):
+        raise UnsupportedFile(
+            "the file is a web page or other XML, whatever its name: open it in Excel and save it as .xlsx or CSV."
+        )
     if _is_container(head):
         raise UnsupportedFile("a ZIP container inside a ZIP container is not opened.")
     if kind is None:

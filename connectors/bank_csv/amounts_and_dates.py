@@ -26,6 +26,7 @@ _FORM = re.compile("[A-Z]{3}")
 _BLANK_IN_DATE = re.compile(r"(?<=[0-9])\.[ \u00a0]{1,3}(?=[0-9]{1,4}(?![0-9:]))")  # "2026. 03. 02."
 _TOKEN = re.compile(r"YYYY|YY|MMM|MM|DD|\s+|.")
 _TIME = r"(?:\.?[\sT,/-]+\(?\d{1,2}[:.]\d{2}.*|T.*|\.)?"  # what may follow a date: a time of day, never used
+_CLOCK = re.compile(r"(?:\d.*[ T])?(\d{1,2})(:\d\d(?::\d\d)?)")
 FORMATS = (
     "YYYY-MM-DD", "DD.MM.YYYY", "DD.MM.YY", "YYYY/MM/DD", "YYYY.MM.DD", "YYYYMMDD", "DD/MM/YYYY", "MM/DD/YYYY",
     "DD/MM/YY", "MM/DD/YY", "DD-MM-YYYY", "MM-DD-YYYY", "DD-MM-YY", "DD MMM YYYY", "DD MMM YY", "DD-MMM-YYYY",
@@ -129,6 +130,13 @@ def decimal_mark(samples: Iterable[str]) -> Mark | None:
     if len(marks) > 1:
         raise ValueError("two decimal marks")
     return marks.pop() if marks else None
+
+
+def time_in(cell: str) -> str:
+    """The time of day that a cell is, or that follows a date in it, with two digits for the hour; empty where there is
+    none."""
+    match = _CLOCK.fullmatch(cell.strip())
+    return f"{int(match[1]):02}{match[2]}" if match else ""
 
 
 def date_reader(formats: Sequence[str]) -> Callable[[str], date]:

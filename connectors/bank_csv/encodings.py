@@ -33,6 +33,10 @@ _LANGUAGES: Sequence[tuple[tuple[str, ...], str, tuple[str, ...]]] = (
     (("cp1257",), "āčēģīķļņšūž", ("EUR", "LVL")),
 )  # fmt: skip
 _SPOKEN_IN = {
+    "CHF": {"DE", "AT", "CH", "IT", "betrag", "buchung", "buchungstag", "importo", "causale", "descrizione"},
+    "CAD": {"FR", "BE", "LU", "libelle", "montant", "compte", "operation"},
+    "MXN": {"ES", "fecha", "importe", "concepto", "cuenta"},
+    "DKK": {"DK", "NO", "SE", "dato", "belob", "belop", "tekst", "bokforingsdag"},
     "PLN": {"PL", "kwota", "tytul", "odbiorca", "nadawca", "opis", "waluta"},
     "CZK": {"CZ", "castka", "popis", "zprava", "mena", "protiucet"},
     "SKK": {"SK", "popis", "mena", "protiucet"},
@@ -56,13 +60,31 @@ DEFAULT = "cp1252"
 
 def likeliest_encoding(head: bytes) -> str:
     """The code page by which the words of the lines that are not UTF-8 are best read; cp1252 where none is better."""
-    words = Counter(word for line in head.split(b"\n") for word in _foreign_words(line))
+    return _likeliest(head)[0]
+
+
+def other_reading(head: bytes) -> tuple[str, str] | None:
+    """A word as it is read by the likeliest code page, and by another one of Windows that nothing says to be less
+    likely; None where there is none."""
+    best, *equals = _likeliest(head)
+    others = [each for each in equals if each.startswith("cp125")]
+    for word in filter(_is_counted, _words(head)) if others else ():
+        read = word.decode(best, "replace")
+        for other in others:
+            if (otherwise := word.decode(other, "replace")) != read:
+                return read, otherwise
+    return None
+
+
+def _likeliest(head: bytes) -> list[str]:
+    """The code pages that make equally good words, the likeliest first."""
+    words = _words(head)
     if not words:
-        return DEFAULT
+        return [DEFAULT]
     codes = {code.decode() for code in _CODE.findall(head)}
     said = {country.decode() for country in _COUNTRY.findall(head)}
     said.update(_NAME.findall(comparable(head.decode("cp1252", "replace"))))
-    best, best_score = DEFAULT, (0.0, False, False)
+    best, best_score = [DEFAULT], (0.0, False, False)
     for encoding in _ENCODINGS:
         for encodings, letters, currencies in _LANGUAGES:
             is_likely = bool(codes.intersection(currencies))
@@ -71,8 +93,18 @@ def likeliest_encoding(head: bytes) -> str:
             is_spoken = any(not said.isdisjoint(_SPOKEN_IN.get(each, ())) for each in currencies)
             score = (_share_of_letters(words, encoding, letters), is_spoken, is_likely)
             if score > best_score:
-                best, best_score = encoding, score
+                best, best_score = [encoding], score
+            elif score == best_score and score[0]:
+                best.append(encoding)
     return best
+
+
+def _words(head: bytes) -> Counter[bytes]:
+    return Counter(word for line in head.split(b"\n") for word in _foreign_words(line))
+
+
+def _is_counted(word: bytes) -> bool:
+    return len(word) > 1  # what stands alone is a sign, such as the euro
 
 
 def _foreign_words(line: bytes) -> Iterator[bytes]:
@@ -91,8 +123,8 @@ def _share_of_letters(words: Counter[bytes], encoding: str, letters: str) -> flo
         word = raw.decode(encoding, "replace")
         is_mixed = not is_latin and any(letter.isascii() for letter in word)
         for place, letter in enumerate(word):
-            if letter.isascii() or len(word) == 1:
-                continue  # what stands alone is a sign, such as the euro
+            if letter.isascii() or not _is_counted(raw):
+                continue
             is_capital_inside = letter.isupper() and place > 0 and not word.isupper()
             is_end_inside = letter == "ς" and place < len(word) - 1
             count += times

@@ -130,3 +130,9 @@ def _code_behind(text: str) -> str | None:
 def is_mixed(fields: Mapping[str, Sequence[str]], header: Row, data: Sequence[Row]) -> bool:
     """Whether the column of currencies names several."""
     return len({cell.strip().upper() for cell in cells_of(fields["currency"], header, data)}) > 1
+
+
+def only_currency(fields: Mapping[str, Sequence[str]], header: Row, data: Sequence[Row]) -> str | None:
+    """The only one that the column of currencies names, which its empty cells mean, too; None for none or several."""
+    named = {one_currency(cell) for cell in cells_of(fields.get("currency", ()), header, data)}
+    return named.pop() if len(named) == 1 else None

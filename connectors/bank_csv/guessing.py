@@ -16,7 +16,7 @@ from connectors.bank_csv.amounts_and_dates import (
 )
 from connectors.bank_csv.cell_kinds import is_booking, kinds
 from connectors.bank_csv.column_places import cells_of, references
-from connectors.bank_csv.guessed_currency import is_mixed, settle_currency, take_foreign_currency
+from connectors.bank_csv.guessed_currency import is_mixed, only_currency, settle_currency, take_foreign_currency
 from connectors.bank_csv.profile import JOINED, Mark, Profile, comparable
 from connectors.bank_csv.vocabulary import (
     CREDIT_WORDS,
@@ -85,7 +85,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         header=tuple((comparable(name),) for name in header if name.strip()),
         date=tuple(formats or ("YYYY-MM-DD",)),
         decimal=mark,
-        currency=stated or home,
+        currency=stated or home or only_currency(fields, header, data),
         debit_words=debit_words,
         credit_words=credit_words,
         pending={fields["status"][0]: tuple(PENDING_WORDS)} if "status" in fields else {},

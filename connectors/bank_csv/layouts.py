@@ -56,6 +56,7 @@ class CsvLayout(Struct, frozen=True, kw_only=True):
     currency_source: CurrencySource
     decimal: Mark
     dates: tuple[str, ...]
+    other_reading: tuple[str, str] | None = None  # a word as it was read, and as another code page would
     profile: str | None
 
     def columns_in_words(self, *fields: str) -> str | None:
@@ -67,9 +68,16 @@ class CsvLayout(Struct, frozen=True, kw_only=True):
 OnLayout = Callable[[CsvLayout], None]
 
 
-def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currency: str | None) -> CsvLayout:
+def layout_of(
+    file: RecognisedFile,
+    above: Metadata,
+    *,
+    is_signed: bool,
+    currency: str | None,
+    other_reading: tuple[str, str] | None = None,
+) -> CsvLayout:
     """The layout by which a file was read. `is_signed` says that it has a negative amount, `currency` is that of its
-    bookings, `above` has the facts above its table."""
+    bookings, `above` has the facts above its table, `other_reading` is as in CsvLayout."""
     reader = RowReader(file, currency=None)
     fields = {place: name for name, places in reader.places.items() for place in places}
     width = len(file.names) or reader.width
@@ -90,6 +98,7 @@ def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currenc
         decimal=reader.mark,
         dates=tuple(reader.formats),
         profile=_as_profile(file, width),
+        other_reading=other_reading,
     )
 
 
@@ -106,7 +115,10 @@ def guess_in_words(layout: CsvLayout) -> str:
         ("the counterpart's account", layout.columns_in_words("counterpart_iban")),
     ]
     columns = ", ".join(f"{role} from {name}" for role, name in parts if name)
-    return f"{GUESSED}{columns}; {_SIGNS[layout.sign]}; {_CURRENCIES[layout.currency_source].format(layout.currency)}."
+    said = [columns, _SIGNS[layout.sign], _CURRENCIES[layout.currency_source].format(layout.currency)]
+    if layout.other_reading:
+        said.append('"{}" may also be "{}"'.format(*layout.other_reading))
+    return f"{GUESSED}{'; '.join(said)}."
 
 
 def guesses_in_words(layouts: Iterable[CsvLayout]) -> list[str]:

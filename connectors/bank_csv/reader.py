@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking
+from connectors.bank_csv.encodings import other_reading
 from connectors.bank_csv.layouts import OnLayout, layout_of
 from connectors.bank_csv.profile import Profile, built_in_profiles
 from connectors.bank_csv.recognition import RecognisedFile, UnknownLayout, recognise
@@ -60,11 +61,18 @@ def read(
     reading = Reading(file, every)
     records = reading.records(Lines(stream, head=head, encoding=file.encoding))
     is_known = file.profile.standing == "shared" and file.profile.name != "generic"
-    yield from records if is_known else _report(file, reading, records, on_layout)
+    yield from records if is_known else _report(file, reading, records, on_layout, other_reading(head))
 
 
-def _report(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
-    """Yield the records, and at the end, also after an error, report to `on_layout` how they were read."""
+def _report(
+    file: RecognisedFile,
+    reading: Reading,
+    records: Iterator[Record],
+    on_layout: OnLayout,
+    otherwise: tuple[str, str] | None,
+) -> Iterator[Record]:
+    """Yield the records, and at the end, also after an error, report to `on_layout` how they were read, and how a word
+    might be read otherwise (`other_reading`)."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:
         for record in records:
@@ -74,7 +82,7 @@ def _report(file: RecognisedFile, reading: Reading, records: Iterator[Record], o
                 is_signed = is_signed or record.amount < 0
             yield record
     finally:
-        on_layout(layout_of(file, above, is_signed=is_signed, currency=currency))
+        on_layout(layout_of(file, above, is_signed=is_signed, currency=currency, other_reading=otherwise))
 
 
 def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Explanation":

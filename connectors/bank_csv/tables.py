@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Record
 from connectors.bank_csv.accounts import AccountBlock
-from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
+from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader, time_in
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.profile import Mark, Profile, comparable
 from connectors.bank_csv.recognition import RecognisedFile, header_profiles
@@ -39,6 +39,7 @@ class Reading:
         self.active: AccountBlock | None = None
         self.undated: list[Booking] = []
         self.days: list[date] = []  # of the first and of the last booking so far
+        self.times: list[str] = []  # of the day in their rows
         self.held = self.count = self.tables = 0
         self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of the last one
         for row in file.preamble:
@@ -102,6 +103,7 @@ class Reading:
             if len(self.undated) > UNDATED_MAX:
                 raise MalformedFile(f"Line {line}: too many bookings without a date.")
             return
+        self.times = [*self.times[:1], next(filter(None, map(time_in, row)), "")]
         yield from self._with_undated(result)
 
     def _check_end(self, row: Sequence[str], lines: Lines) -> None:
@@ -203,7 +205,9 @@ class Reading:
     def _order(self) -> int:
         """Above 0 if the newest row of the table comes first, below if it comes last, as all accounts together tell."""
         by_balances = sum(account.balances.order for account in self.accounts.values())
-        return by_balances or sum((self.days[0] - day).days for day in self.days)
+        first, last = self.times[:1], self.times[-1:]
+        by_times = (first > last) - (first < last)
+        return by_balances or sum((self.days[0] - day).days for day in self.days) or by_times
 
     def _currency(self) -> str | None:
         """The currency stated above the table or, in a layout that was guessed or is a person's own, by that; else that

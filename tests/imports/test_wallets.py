@@ -115,6 +115,17 @@ def test_a_circle_of_balances_on_one_day_closes_as_the_whole_file_is_ordered(
     assert {label: balance for label, (_, balance) in held(eva).items()} == {"PayPal / EUR": 100, "PayPal / USD": 0}
 
 
+@pytest.mark.requirement("accounts.unclear")
+@pytest.mark.parametrize("is_newest_first", [False, True])
+def test_a_circle_of_balances_on_the_only_day_of_a_file_closes_as_its_times_are_ordered(
+    is_newest_first: bool, eva: Household, write: Write
+) -> None:
+    day = [line.replace("10:00", f"9:3{place}") for place, line in enumerate(paypal(JANUARY).splitlines()[2:5])]
+    bring(eva, write("a.csv", "\n".join([HEADER.strip(), *(day[::-1] if is_newest_first else day)])))
+    balances = {name: balance for name, (_, balance) in held(eva).items()}
+    assert balances == {"PayPal / EUR": Decimal("131.50"), "PayPal / USD": Decimal(0)}
+
+
 @pytest.mark.requirement("decision 14")
 def test_an_exchange_between_own_wallets_is_neither_income_nor_expense(eva: Household, write: Write) -> None:
     bring(eva, write("a.csv", paypal(JANUARY)))

@@ -47,6 +47,14 @@ def _any_format() -> Iterator[Refusal]:
         "Date;Amount",
         CSV,
     )
+    page = "the file is a web page or other XML, whatever its name: open it in Excel and save it as .xlsx or CSV."
+    for begin in (
+        "<html>",
+        "\ufeff\n<!DOCTYPE HTML>",
+        "MIME-Version: 1.0\n",
+        '<?xml version="1.0"?>\n<?mso-application?>',
+    ):
+        yield Refusal(page, f"{begin}<table><tr><td>Date;Text;Amount</td></tr></table>\n{CSV}", CSV)
     size = len(CSV)
     yield Refusal("the file is larger than allowed.", CSV + "\n", CSV, ("connectors.formats.FILE_BYTES_MAX", size))
 

@@ -238,6 +238,13 @@ def test_a_currency_that_may_be_several_is_asked_for(table: str, reason: str) ->
 
 
 @pytest.mark.requirement("readers.csv.guesses.currency")
+def test_a_row_without_a_currency_is_in_the_only_one_that_the_column_names() -> None:
+    table = "Date;Text;Amount;Currency\n2026-03-02;a;-1,50;USD\n2026-03-03;b;-2,50;\n"
+    rows = [each for each in read(io.BytesIO(table.encode())) if isinstance(each, TransactionRecord)]
+    assert [each.currency for each in rows] == ["USD", "USD"]
+
+
+@pytest.mark.requirement("readers.csv.guesses.currency")
 def test_a_code_far_below_that_is_no_currency_refuses_the_file() -> None:
     rows = "2026-03-02;a;-1,50;SEK\n" * 3_000
     with pytest.raises(MalformedFile) as refusal:
@@ -313,3 +320,29 @@ def test_a_code_page_under_an_ascii_header_is_told_by_the_words_it_makes(text: s
 def test_letters_of_two_languages_are_told_by_what_else_the_file_says(name: str, text: str, encoding: str) -> None:
     file = f"Datum;Text;{name}\n2026-03-02;{text};-1,00\n".encode(encoding)
     assert text in file.decode(recognise(file, [], lambda _: True).encoding)
+
+
+@pytest.mark.requirement("readers.csv.guesses.encoding")
+@pytest.mark.parametrize(
+    ("text", "encoding", "read_as"),
+    [("Fizetés Győr", "cp1250", ("Gyõr", "Győr")), ("Põld ja Tamm", "cp1252", ("Põld", "Pőld"))],
+)
+def test_a_word_that_two_code_pages_read_alike_well_is_said_in_both(
+    text: str, encoding: str, read_as: tuple[str, str]
+) -> None:
+    told: list[CsvLayout] = []
+    file = f"Datum;Text;Amount\n2026-03-02;{text};-1,00\n".encode(encoding)
+    list(read(io.BytesIO(file), on_layout=told.append))
+    assert told[0].other_reading == read_as
+    assert guess_in_words(told[0]).endswith('assumed, as the file names none; "{}" may also be "{}".'.format(*read_as))
+
+
+@pytest.mark.requirement("readers.csv.guesses.encoding")
+@pytest.mark.parametrize(
+    "text", ["Bäckerei Müller, Straße", "Prélèvement, Noël", "Miete – März, 5 €", "Põld EEK", "Bar"]
+)
+def test_words_of_one_language_leave_no_doubt(text: str) -> None:
+    told: list[CsvLayout] = []
+    file = f"Datum;Text;Amount\n2026-03-02;{text};-1,00\n".encode("cp1252")
+    list(read(io.BytesIO(file), on_layout=told.append))
+    assert told[0].other_reading is None

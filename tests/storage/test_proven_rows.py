@@ -141,6 +141,19 @@ def test_what_a_newer_issue_replaced_proves_nothing(files: Bank) -> None:
     assert account(files) == (4, "88.00")
 
 
+@pytest.mark.parametrize("order", [*permutations([0, 1])])
+def test_a_statement_that_returns_to_its_beginning_follows_the_one_that_ends_there(
+    files: Bank, order: Sequence[int]
+) -> None:
+    before = bookings("2026-11-03 | 9.00 | Lohn GmbH | Auslagen 17\n2026-11-04 | -2.00 | Markt | Eis")
+    circle = bookings("2026-11-03 | 9.00 | Bahn | Pfand 8\n2026-11-06 | -9.00 | Bahn | Karte 5")
+    told = [(before, stated(102, 109, days=(1, 5))), (circle, stated(109, 109, days=(5, 6)))]
+    for _ in range(2):
+        for place in order:
+            files.bring(told[place][0], statement=told[place][1])
+        assert account(files) == (4, "109.00")
+
+
 def test_a_booking_told_again_under_another_reference_by_equal_balances_is_one(files: Bank) -> None:
     assert bring(files, (("s:1",), 100, 90)) == 1
     assert bring(files, (("s:7",), 100, 90)) == 0

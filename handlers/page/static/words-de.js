@@ -233,6 +233,7 @@ export const sentences = [
   ["it is left out where both accounts are selected.", "wo beide Konten gewählt sind, zählt sie nicht."],
   ["no booking there belongs to it yet, so it counts as income or expense until one arrives.", "dort fehlt ihre Buchung noch; bis dahin ist sie Einnahme oder Ausgabe."],
   // files
+  ["The file is a web page or other XML, whatever its name: open it in Excel and save it as .xlsx or CSV.", "Die Datei ist eine Webseite oder anderes XML, wie immer sie heißt: Öffnen Sie sie in Excel und speichern Sie sie als .xlsx oder CSV."],
   ["Not a bank statement in a known format (camt, MT940, OFX, QIF, CSV, Excel, or a ZIP of them).", "Kein Kontoauszug in einem bekannten Format (camt, MT940, OFX, QIF, CSV, Excel oder ein ZIP davon)."],
   ["File {} of the ZIP container: {}", "Datei {} des ZIP-Archivs: {}"],
   ["The ZIP container holds no statement.", "Das ZIP-Archiv enthält keinen Kontoauszug."],

@@ -63,8 +63,11 @@ class Piece(Struct, frozen=True):
         return (is_next or (is_other and not has_some)) and not has_room
 
     def meets(self, opening: Decimal, closing: Decimal) -> bool:
-        """Whether a statement with these balances begins or ends like this one."""
-        return self.opening == opening or self.closing == closing
+        """Whether a statement with these balances begins or ends like this one; one that returns to its beginning may
+        as well follow it, and so has to do both."""
+        begins, ends = self.opening == opening, self.closing == closing
+        is_circle = self.opening == self.closing or opening == closing
+        return (begins and ends) if is_circle else (begins or ends)
 
     def may_share(self, other: "Piece", common: Counter[Money]) -> bool:
         """Whether one piece may lie within the other, all its bookings in common."""
