@@ -23,6 +23,7 @@ from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
+from handlers.mcp.annotating import annotate_transaction
 from handlers.mcp.forecast_shapes import EVENTS_MAX
 from handlers.mcp.known_counterparts import Relations, relations
 from handlers.mcp.operations_of_tools import ContractOperations
@@ -161,11 +162,15 @@ class Shaped(ToolCall, kw_only=True):
             case "getBalances":
                 return {"accounts": []}
             case "sumTransactions" if arguments.get("groupBy"):
-                return {"count": 1, "groups": [{"keys": {"merchant": text}, **SUMS} for text in self.texts]}
+                return {"count": 1, "groups": [{"keys": {arguments["groupBy"]: text}, **SUMS} for text in self.texts]}
             case "sumTransactions":
                 return {"count": 1}
             case "getForecast":
                 return forecast(self.texts)
+            case "listTargets":
+                return {"targets": []}
+            case "getAnnotation":
+                return {"category": None, "note": self.texts[0], "tags": [self.texts[0]]}
             case "getCashflow":
                 return {"cashflow": []}
             case "searchTransactions" | "listCashflowTransactions" | "listCategoryTransactions":
@@ -196,7 +201,9 @@ def call_with(texts: Sequence[str]) -> Shaped:
 def forecast(texts: Sequence[str]) -> Json:
     days = [dict.fromkeys(("date", "expected", "low", "high"))]
     figures = {**dict.fromkeys(("balance", "balanceDate", "lowest", "restPerDay", "accuracy")), "days": days}
-    events = [{"date": "2026-11-30", "amount": 1, "isOverdue": False, "name": text} for text in texts]
+    events = [
+        {"date": "2026-11-30", "amount": 1, "isOverdue": False, "name": text, "accountId": None} for text in texts
+    ]
     return {"until": "", "accounts": [], "leftOut": [], "currencies": [{"currency": "", **figures, "events": events}]}
 
 
@@ -242,8 +249,9 @@ async def answers(texts: Sequence[str]) -> list[Json]:
     """What the tools say when these texts are all that strangers wrote."""
     said = [
         await tools.get_overview(call_with(texts), includeIban=True),
-        await tools.search_transactions(call_with(texts), None, "-bookingDate", 1, 50, counted=False),
+        await tools.search_transactions(call_with(texts), None, "-bookingDate", 1, 50, counted=False, status="all"),
         await tools.summarize_transactions(call_with(texts), None, "merchant", None, "expenses", 100),
+        await tools.summarize_transactions(call_with(texts), None, "tag", None, "expenses", 100),
         await tools.get_cashflow(call_with(texts), None, 6),
         await tools.explain_figure(call_with(texts), "month", "2026-11", None, 1, 500),
         await tools.refresh_bank_data(call_with(texts), None, None, 0),
@@ -255,6 +263,7 @@ async def answers(texts: Sequence[str]) -> list[Json]:
         said.append(await tools.get_forecast(call_with(texts[at : at + EVENTS_MAX]), None, 30))
     for text in texts:
         said.append(await tools.get_transaction(call_with([text]), "txn_0", includeIban=True))
+        said.append(await annotate_transaction(call_with([text]), "txn_0", None, None, None, ["x"], None, dryRun=True))
         said.append(await tools.explain_figure(call_with([text]), "recurring_payment", "sub_0", None, 1, 50))
     return said
 
