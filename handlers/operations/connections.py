@@ -1,5 +1,8 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
+from collections.abc import Iterator
+from datetime import datetime
+
 from auth.principal import PAGE
 from handlers import integrity_sentences
 from handlers.json_shapes import instant, members
@@ -50,7 +53,7 @@ def list_connections(services: Services, request: Request) -> Json:
         allowed_at = [next_at[each.id], quota.resets_at(now) if quota is not None and not quota.remaining else None]
         waits_until = max((moment for moment in allowed_at if moment is not None and moment > now), default=None)
         left = each.consent_expires_at - now if each.consent_expires_at is not None else None
-        reminder = consent_reminder(each, now=now)
+        doubts = [text for id_ in sorted(ids) for of_account in warnings for text in of_account.get(id_, ())]
         return {
             "id": each.id,
             "bankName": each.bank_name,
@@ -66,11 +69,7 @@ def list_connections(services: Services, request: Request) -> Json:
             "nextSyncAllowedAt": instant(waits_until),
             "needsUser": needs_user,
             "message": _message(services, each, last),
-            "warnings": [
-                *([reminder] if reminder is not None else []),
-                *(f"{refusal.name}: {refusal.reason}" for refusal in (last.refusals if last is not None else ())),
-                *(text for id_ in sorted(ids) for of_account in warnings for text in of_account.get(id_, ())),
-            ],
+            "warnings": [*_of_connection(each, last, now), *doubts],
             "consentExpiresAt": instant(each.consent_expires_at),
             "consentDaysLeft": max(left.days, 0) if left is not None else None,
             "quota": members(quota, "limit", "used", "remaining") | {"resetsAt": instant(quota.resets_at(now))}
@@ -79,6 +78,14 @@ def list_connections(services: Services, request: Request) -> Json:
         }
 
     return {"connections": [shape(each) for each in known]}
+
+
+def _of_connection(connection: StoredConnection, last: Job | None, now: datetime) -> Iterator[str]:
+    """What is to be said of a connection as a whole: that its consent ends, and what its latest sync refused."""
+    if (reminder := consent_reminder(connection, now=now)) is not None:
+        yield reminder
+    for refusal in last.refusals if last is not None else ():
+        yield f"{refusal.name}: {refusal.reason}"
 
 
 def _last_sync(value: Job) -> Json:

@@ -98,8 +98,7 @@ async def export_transactions(
             file = await to_thread.run_sync(services.unread_exports.write, user_id, write_file, limiter=turns.threads)
         except TooManyExports as error:
             raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
-    name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"
-    disposition = f'attachment; filename="{name}"'
+    disposition = f'attachment; filename="transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"'
     return Answer(
         body=file, headers={"content-type": "application/octet-stream", "content-disposition": disposition, **headers}
     )
