@@ -42,12 +42,24 @@ def test_each_body_has_an_example_that_its_schema_allows(name: str, content: dic
 
 
 @pytest.mark.requirement("contract.no-python")
-def test_the_eight_operations_of_the_interface_come_first_and_are_marked() -> None:
-    marked = ["Interface" in operation["tags"] for operation in OPERATIONS]
-    assert marked == [True] * 8 + [False] * (len(OPERATIONS) - 8)
-    assert CONTRACT["tags"][0]["name"] == "Interface"
-    used = {tag for operation in OPERATIONS for tag in operation["tags"]}
-    assert used == {tag["name"] for tag in CONTRACT["tags"]}
+def test_the_eight_operations_of_the_interface_come_first_and_the_description_says_so() -> None:
+    first = [operation["operationId"] for operation in OPERATIONS[:8]]
+    assert first == [
+        *("listAccounts", "listTransactions", "getTransaction", "getCashflow"),
+        *("getSnapshot", "listSubscriptions", "startSync", "getSyncJob"),
+    ]
+    assert f"The first eight operations, `{first[0]}` to `{first[-1]}`," in CONTRACT["info"]["description"]
+
+
+@pytest.mark.requirement("contract.bounds")
+def test_no_name_is_made_twice_by_what_generators_make_of_tags_and_components() -> None:
+    tags = [operation["tags"] for operation in OPERATIONS]
+    assert [each for each in tags if len(each) != 1] == [], (
+        "a class for each tag, and in each the types of an operation"
+    )
+    assert {tag for each in tags for tag in each} == {tag["name"] for tag in CONTRACT["tags"]}
+    components = CONTRACT["components"]
+    assert components["parameters"].keys() & components["schemas"].keys() == set()
 
 
 @pytest.mark.requirement("contract.bounds")
