@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from analytics.records import AccountKind, AccountRecord
-from storage.connections import StoredConnection
+from storage import connections
+from storage.connections import SHARED, StoredConnection
 from storage.database import Row, Session, add_row_unless_there, set_values
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
@@ -176,7 +177,8 @@ def bring(
 ) -> bool:
     """Add the account that the connection reports, or fill in properties that were unknown so far (an IBAN only if no
     other account of the user in this currency has it), and note that the connection reports it; True when the account
-    is new to the user. An IBAN that a bank reports in place of the former one holds."""
+    is new to the user. An IBAN that a bank reports in place of the former one holds. An account that only somebody else
+    has shared until now is called as a bank of the user's own calls it."""
     user_id = connection.user_id
     known = session.rows(
         "SELECT iban, former_ibans, name, kind, bic, connection_id, stable_key, EXISTS (SELECT 1 FROM account_sources"
@@ -201,7 +203,11 @@ def bring(
             *(account_id, user_id, connection.id, account.stable_key, account.iban, account.name, account.kind),
             *(account.currency, account.bic, account.bank_name or connection.bank_name, now),
         )
-    if known and _has_new_iban(known[0], connection, account):
+    if known and _becomes_own(session, known[0]["connection_id"], connection):
+        own = {"connection_id": connection.id, "stable_key": account.stable_key, "name": account.name}
+        own["bank_name"] = account.bank_name or connection.bank_name
+        set_values(session, "accounts", {"user_id": user_id, "id": account_id}, **own)
+    elif known and _has_new_iban(known[0], connection, account):
         former = own_ibans(known[0]["iban"], known[0]["former_ibans"])
         of_account = {"user_id": user_id, "id": account_id}
         set_values(session, "accounts", of_account, iban=account.iban, former_ibans=" ".join(former))
@@ -209,6 +215,16 @@ def bring(
         source = {"user_id": user_id, "account_id": account_id, "connection_id": connection.id}
         add_row_unless_there(session, "account_sources", **source)
     return not known
+
+
+def _becomes_own(session: Session, known_by: str, connection: StoredConnection) -> bool:
+    """Whether a bank of the user's tells what so far was brought by a connection (`known_by`) to somebody who shares
+    it."""
+    if known_by == connection.id or connection.connector in SHARED:
+        return False
+    named = (connection.user_id, known_by)
+    rows = session.rows("SELECT connector FROM connections WHERE user_id = $1 AND id = $2", *named)
+    return rows[0]["connector"] in SHARED and connection.id not in connections.of_files(session, connection.user_id)
 
 
 def _has_new_iban(known: Row, connection: StoredConnection, account: AccountRecord) -> bool:

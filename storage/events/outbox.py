@@ -161,6 +161,17 @@ def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[
     return [StoredEvent(**{**row, "data": json.loads(row["data"])}) for row in rows]
 
 
+def about(session: Session, user_id: str, account_ids: Collection[str]) -> list[StoredEvent]:
+    """The user's events that name one of these accounts, in their order."""
+    rows = session.rows(
+        "SELECT sequence, type, subject, data, recorded_at FROM events WHERE user_id = $1 AND EXISTS ("
+        "SELECT 1 FROM unnest($2::TEXT[]) AS named(id) WHERE subject = id OR data LIKE '%\"' || id || '\"%')"
+        " ORDER BY sequence",
+        *(user_id, sorted(account_ids)),
+    )
+    return [StoredEvent(**{**row, "data": json.loads(row["data"])}) for row in rows]
+
+
 def forget(session: Session, *, before: datetime) -> None:
     """Delete the events recorded before this time."""
     session.execute("DELETE FROM events WHERE recorded_at < $1", before)

@@ -10,7 +10,8 @@ from analytics.records import AccountRecord
 from storage import connections, detections
 from storage.annotations import anchors, annotations
 from storage.connections import SHARED, StoredConnection
-from storage.database import Session, Transaction, set_values
+from storage.database import Session, Transaction, as_json, set_values
+from storage.events import outbox
 from storage.importing import contributions
 from storage.importing.account_identity import Owner, owner
 from storage.importing.batches import ReadBatch
@@ -149,6 +150,22 @@ def replace(
         )
     for connection in whose.values():
         _remove_if_empty(session, connection)
+
+
+def forget_told(session: Transaction, user_id: str, account_ids: Collection[str]) -> None:
+    """Forget, of these accounts, those that are gone: in what feeds and events still have of them, which apps that were
+    not to see them may ask for later. The caller holds the user."""
+    rows = session.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)
+    gone = sorted(set(account_ids) - {row["id"] for row in rows})
+    session.execute("DELETE FROM removed WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, gone)
+    session.execute("DELETE FROM account_states WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, gone)
+    for event in outbox.about(session, user_id, gone):
+        others = {id_: counts for id_, counts in event.data.get("accounts", {}).items() if id_ not in gone}
+        if others:
+            data = as_json({**event.data, "accounts": others})
+            set_values(session, "events", {"user_id": user_id, "sequence": event.sequence}, data=data)
+        else:
+            session.execute("DELETE FROM events WHERE user_id = $1 AND sequence = $2", user_id, event.sequence)
 
 
 def note_synced(session: Session, user_id: str, times: Mapping[str, datetime | None]) -> None:

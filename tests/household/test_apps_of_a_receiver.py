@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from analytics.records import AccountRecord, TransactionRecord
+from auth.principal import PAGE, Principal
+from auth.scopes import ALL_SCOPES
+from auth.tokens.access_check import principal_of
 from handlers.calendar.endpoint import due_payments
+from handlers.operations.events import event_shapes
 from handlers.web.app import CONTRACT_FILE
+from storage.events import outbox
+from storage.oauth import grants
+from storage.oauth.grants import Standing
 from tests.household.conftest import Served, answers
 from tests.imports.test_shares import GIRO, SPAR, booking, closing
 
@@ -35,6 +42,16 @@ def evas_bookings() -> list[TransactionRecord]:
         booking("2026-11-06", "-31.00", "food Canary", counterpart_name="REWE", provider_id="e1"),
         booking("2026-11-05", "-12.99", "Canary stream", counterpart_name="Netflix", provider_id="e2"),
     ]
+
+
+def standing_of(home: Served) -> Standing:
+    """The standing of an app to which Ben has given everything."""
+    everybody = home.services.everybody
+    made = home.services.authorization.grants
+    grant = everybody.atomically(lambda s: made.add(s, user_id=home.ben.id, client_id="app", scope="a"))
+    found = grants.standing(everybody, grant.id, home.ben.id, grants.held_by_all(everybody))
+    assert found is not None
+    return found
 
 
 @pytest.fixture
@@ -155,6 +172,48 @@ def test_a_shared_account_does_not_exist_for_operations_on_accounts(shared: Serv
     content = b'"Datum";"Betrag"\n'
     said = app.post(f"/imports?filename=x.csv&accountId={giro}", content=content, headers=OF_FILES)
     assert said.status_code == 400
+
+
+@pytest.mark.requirement("household.apps")
+def test_no_event_tells_an_app_of_a_share_neither_while_it_stands_nor_after_it(shared: Served) -> None:
+    services, ben = shared.services, shared.ben
+    feeds = ("/transactions/changes", "/accounts/changes")
+    cursors = {path: shared.bens_app.get(path).json()["nextCursor"] for path in feeds}
+    made = shared.share()
+    shared.settle()
+    shared.bring(shared.eva, GIRO, booking("2026-11-09", "-7.00", "Canary", provider_id="late"), closing("1"))
+    shared.settle()
+    everything = standing_of(shared)
+    whole = principal_of(everything, client_id="app", scopes=frozenset(ALL_SCOPES), grant_id="g")
+    of_page = principal_of(everything, client_id=PAGE, scopes=frozenset(ALL_SCOPES), grant_id="g")
+    giro = shared.account(ben, GIRO.iban)
+
+    def said(caller: Principal) -> str:
+        told = outbox.after(services.of(ben.id), ben.id, 0, limit=1000)
+        return repr([data for each in told if (data := event_shapes.data_of(services.of(ben.id), caller, each))])
+
+    assert giro in said(of_page)
+    assert giro not in said(whole)
+    before = said(whole)
+    assert services.authorization.shares.end(shared.eva, made.id)
+    shared.settle()
+    whole = principal_of(standing_of(shared), client_id="app", scopes=frozenset(ALL_SCOPES), grant_id="g")
+    assert said(whole) == before
+    for path, cursor in cursors.items():
+        news = shared.bens_app.get(path, params={"cursor": cursor}).json()
+        assert [news["added"], news["modified"], news["removed"]] == [[], [], []]
+
+
+@pytest.mark.requirement("household.apps")
+def test_a_joint_account_is_called_as_a_bank_of_the_receivers_own_calls_it(shared: Served) -> None:
+    shared.share()
+    shared.settle()
+    ours = AccountRecord(stable_key="our key", currency="EUR", iban=GIRO.iban, name="Ours")
+    shared.bring(shared.ben, ours, booking("2026-11-08", "-1.00", "own"))
+    shared.settle()
+    (joint,) = [each for each in shared.bens_app.get("/accounts").json()["accounts"] if each["iban"] == GIRO.iban]
+    assert (joint["accountName"], joint["bankConnection"]["bankName"]) == ("Ours", "Bank")
+    assert all("eva" not in each["bankName"] for each in shared.bens_app.get("/connections").json()["connections"])
 
 
 @pytest.mark.requirement("household.apps")

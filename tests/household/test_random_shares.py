@@ -145,6 +145,8 @@ class History:
 def test_whatever_two_people_do_each_has_what_is_theirs(served: Served, seed: int) -> None:
     history = History(served, chance(f"shares {seed}"))
     served.bring(served.ben, OWN, history._booking("own"))
+    own = served.account(served.ben, OWN.iban)
+    cursor = served.bens_app.get("/transactions/changes").json()["nextCursor"]
     for _ in range(5):
         for _ in range(history.dice.randrange(1, 6)):
             history.step(history.dice.choice(STEPS))
@@ -157,3 +159,6 @@ def test_whatever_two_people_do_each_has_what_is_theirs(served: Served, seed: in
         history.check()
         assert served.services.everybody.rows("SELECT id FROM oauth_shares") == []
         assert answers(served.bens_app) == with_share
+        news = served.bens_app.get("/transactions/changes", params={"cursor": cursor}).json()
+        assert {each["bankAccount"]["id"] for each in (*news["added"], *news["modified"])} <= {own}
+        assert news["removed"] == []

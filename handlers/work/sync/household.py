@@ -3,8 +3,9 @@ where they differ, what the giver's own banks and files have told with what the 
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
 from msgspec import Struct
 
@@ -141,6 +142,8 @@ class Households(Struct, frozen=True, kw_only=True):
         held = (ids | handed) - theirs
         if held == set(share.held):
             return True
+        if dropped := set() if share.pass_on else set(share.held) - held:
+            self.store.of(receiver.id).atomically(partial(_forget, user_id=receiver.id, account_ids=dropped))
         self.store.for_everybody().atomically(lambda session: shares.hold_back(session, share.id, held))
         self.forget_access()
         return held <= set(share.held)
@@ -198,6 +201,11 @@ class Households(Struct, frozen=True, kw_only=True):
 
     def _connections(self, share: Share, receiver: User) -> Mapping[bool, StoredConnection]:
         return handed_over.connections_of_share(receiver, share.giver_name, self.clock.now())
+
+
+def _forget(session: Transaction, *, user_id: str, account_ids: Collection[str]) -> None:
+    session.hold(user_id)
+    handed_over.forget_told(session, user_id, account_ids)
 
 
 def _terms_of(share: Share) -> tuple[object, ...]:
