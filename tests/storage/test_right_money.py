@@ -128,9 +128,9 @@ def told_to(files: Bank, history: History) -> tuple[list[Decimal], list[str]]:
 
 
 @pytest.mark.requirement("integrity", "import.gaps")
-@pytest.mark.parametrize("lacking", [0, 2])
-def test_right_money_is_never_called_wrong_and_wrong_money_always(new_bank: NewBank, lacking: int) -> None:
-    for number in range(examples(2)):
+@pytest.mark.parametrize(("lacking", "count"), [(0, 2), (2, 2), pytest.param(0, 200, marks=pytest.mark.long)])
+def test_right_money_is_never_called_wrong_and_wrong_money_always(new_bank: NewBank, lacking: int, count: int) -> None:
+    for number in range(examples(count)):
         seed = 100 * number + 10 * lacking
         history = History(Random(seed))
         history.live()
