@@ -133,6 +133,7 @@ BOOKED = "2026-11-02 | 300.00 | | | references=servicer:B77"
         (NOTIFIED, f"{BOOKED}\n2026-11-02 | 150.00 | | Sammler\n{WAGES}", "150 Anna Arbeit Bert Carl"),
         (NOTIFIED + WAGES, f"{BOOKED}\n{WAGES}", "Anna Arbeit Bert Carl"),
         ("2026-11-02 | 300.00 | Anna | Rechnung | references=servicer:Z9", BOOKED, "Anna"),
+        ("2026-11-02 | 300.00 | Anna | Rechnung", "2026-11-02 | 300.00 | | Gutschrift QR", "Anna"),
     ],
 )
 def test_what_a_notification_tells_is_the_details_of_what_a_statement_books(
@@ -168,11 +169,12 @@ def stated_on(day: int, opening: int, closing: int) -> StatementRecord:
 @pytest.mark.parametrize(
     ("notified", "names"), [(NOTIFIED.format(""), "Anna Bert Carl"), ("2026-11-02 | 300.00 | Anna | Rechnung", "Anna")]
 )
+@pytest.mark.parametrize("purpose", ["", "Gutschrift QR"])
 def test_what_a_notification_dates_a_bank_day_off_is_of_the_day_on_which_a_statement_books_it(
-    new_bank: NewBank, days: tuple[int, int], notified: str, names: str
+    new_bank: NewBank, days: tuple[int, int], notified: str, names: str, purpose: str
 ) -> None:
     notification = on(days[0], notified), StatementRecord(is_notification=True)
-    booked = on(days[1], f"{BOOKED}\n{WAGES}"), stated_on(days[1], 100, 450)
+    booked = on(days[1], f"2026-11-02 | 300.00 | | {purpose}\n{WAGES}"), stated_on(days[1], 100, 450)
     for number, order in enumerate(((notification, booked), (booked, notification))):
         files = files_of(new_bank(f"u{number}"))
         for told, statement in order * 2:

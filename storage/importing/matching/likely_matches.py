@@ -29,7 +29,7 @@ from storage.importing.matching.batch_details import (
     sum_of,
     take_wholes,
 )
-from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
+from storage.importing.matching.evidence import AGREES, evidence, fold_letters, references_contradict, text_agreement
 from storage.importing.matching.exact_matches import PAIRS
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, Item, StoredRow
 from storage.importing.teller import FILES
@@ -179,7 +179,10 @@ class Remaining:
         if self._is_another(item, row):
             return None
         is_other_source = row.is_other_source and not self._has_another_reference(item, row)
-        score = evidence(item.record, row.record, is_other_source=is_other_source)
+        said, names = item.record, (item.record.counterpart_name, row.record.counterpart_name)
+        if item.is_notified != row.is_notified and text_agreement(*names) == AGREES:
+            said = replace(said, purpose=None)  # a statement may name its own kind of booking there
+        score = evidence(said, row.record, is_other_source=is_other_source)
         return None if score is None else -score
 
     def _is_another(self, item: Item, row: StoredRow) -> bool:
