@@ -425,7 +425,7 @@ def test_a_session_that_ended_elsewhere_is_said_and_nothing_of_it_stays(
     expect(page.locator(".payments li").first).to_be_visible()
     page.context.clear_cookies()
     page.route("**/api/v1/cashflow?*", lambda route: route.fulfill(status=401, json={"error": "Unauthorized"}))
-    page.get_by_role("link", name="Months").click()
+    page.get_by_role("link", name="Months", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("Your session has ended. Sign in again to go on.")
     assert "€" not in page.inner_text("body")
     complaints[:] = [told for told in complaints if "401" not in told]

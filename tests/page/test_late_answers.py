@@ -84,7 +84,7 @@ def test_what_is_kept_is_what_was_previewed_whenever_it_was_ticked(
     file.get_by_role("button", name="Preview again").press("Enter")
     file.get_by_label("Remember this, with the account, for files like it").check()
     let_go()
-    expect(file.locator("data.money")).to_have_text("\u2212CHF\u00a03.50")
+    expect(file.locator("data.money")).to_have_text("\u2212\u2060CHF\u00a03.50")
     file.get_by_role("button", name="Import 1 new transaction").click()
     expect(file.get_by_text("Imported: 1 new transaction.")).to_be_visible()
     assert [each["currency"] for each in demo.read("/accounts", demo.token("empty"))["accounts"]] == ["CHF"]

@@ -71,7 +71,7 @@ def test_rows_deep_in_the_list_stay_readable_through_a_correction_and_show_it(si
     page.mouse.wheel(0, 56 * 700)
     expect(page.locator("a[data-index='705']")).to_be_visible()
     # A shop, for a booking that names no counterpart cannot be corrected so
-    shop = page.locator("a[data-index]:not([data-index='0'])", has_text="Groceries").first.get_attribute("data-index")
+    shop = page.locator("a[data-index]:not([data-index='0'])", has_text="Supermarket").first.get_attribute("data-index")
     row = page.locator(f"a[data-index='{shop}']")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -64,10 +64,10 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
   useEffect(measure, [total, key]);
   useEvents({ scroll: measure, resize: measure, beforeprint: () => setIsOnPaper(true), afterprint: () => setIsOnPaper(false) }, [total]);
 
+  useEffect(() => setFailed(null), [key, first]);
   useEffect(() => {
     const overtaken = new AbortController();
     const mine = kept.current;
-    setFailed(null);
     const timer = setTimeout(() => {
       for (let page = Math.floor(view.from / PER_PAGE); page <= Math.floor(Math.max(view.from, view.to - 1) / PER_PAGE); page += 1) {
         if (mine.fresh.has(page) || page * PER_PAGE >= total) continue;
