@@ -154,6 +154,18 @@ def test_a_statement_that_returns_to_its_beginning_follows_the_one_that_ends_the
         assert account(files) == (4, "109.00")
 
 
+@pytest.mark.parametrize("order", [*permutations([0, 1])])
+def test_statements_that_share_what_adds_up_to_nothing_are_not_apart(files: Bank, order: Sequence[int]) -> None:
+    shared = "2026-11-03 | -5.00 | Lohn GmbH | Bon 2\n2026-11-03 | 5.00 | Lohn GmbH | Bon 3"
+    told = [
+        (f"2026-11-02 | 5.00 | Markt | Pfand 1\n{shared}", stated(95, 100, days=(2, 3))),
+        (f"{shared}\n2026-11-02 | 5.00 | Bahn | Karte 4", stated(100, 105, days=(2, 3))),
+    ]
+    for place in order:
+        files.bring(bookings(told[place][0]), statement=told[place][1])
+    assert account(files)[0] == 4
+
+
 def test_a_booking_told_again_under_another_reference_by_equal_balances_is_one(files: Bank) -> None:
     assert bring(files, (("s:1",), 100, 90)) == 1
     assert bring(files, (("s:7",), 100, 90)) == 0

@@ -26,6 +26,7 @@ from storage.importing.matching.stored_bookings import NEIGHBOURHOOD
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
 
+SUMS_MAX = 1_000  # of bookings that two statements may have in common
 OF_ISSUE = ("opening", "closing", "closing_date")
 Money = tuple[date, Decimal]  # the day and the amount of a booking
 
@@ -57,7 +58,7 @@ class Piece(Struct, frozen=True):
             and not self.meets(other.opening, other.closing)
         )
         rooms = self.closing - other.opening, other.closing - self.opening  # where one ends within the other
-        has_room = _sum(common) in rooms or self.may_share(other, common)
+        has_room = not _sums(common).isdisjoint(rooms) or self.may_share(other, common)
         amounts = [amount for _, amount in common.elements()]
         has_some = any(_equal_ones(amounts, room) for room in rooms)
         return (is_next or (is_other and not has_some)) and not has_room
@@ -277,6 +278,16 @@ def _may_contain(whole: Piece, part: Piece, common: Counter[Money]) -> bool:
     before = part.opening - whole.opening
     least, most = (sum((side(each, Decimal(0)) for each in rest), Decimal(0)) for side in (min, max))
     return common == part.moved and least <= before <= most
+
+
+def _sums(moved: Counter[Money]) -> set[Decimal]:
+    """What some of these bookings, one at least, may add up to; of very many different sums only the first, and that of
+    all."""
+    found = set[Decimal]()
+    for _, amount in moved.elements():
+        if len(found) < SUMS_MAX:
+            found |= {amount, *(amount + each for each in found)}
+    return found | {_sum(moved)}
 
 
 def _sum(moved: Counter[Money]) -> Decimal:
