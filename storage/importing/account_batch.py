@@ -174,7 +174,7 @@ class AccountBatch:
         others, stored = self._on_booked_days(source, others, stored, given)
         booked = on_days(booked, "place", self._days)
         found, gone, replaced = self._matches(source, others, stored, given)
-        while beyond := stated.beyond_room(others.join(found, on="place"), self._counted):
+        while beyond := stated.beyond_room(others, stored, found, self._counted):
             stored = stored.filter(~pl.col("id").is_in(list(beyond)))
             found, gone, replaced = self._matches(source, others, stored, given)
         found = pl.concat([found, self._replaced, self._reported_before_taken_back(others, found, given)])

@@ -112,6 +112,23 @@ def test_of_equal_bookings_of_a_day_those_are_in_two_statements_for_which_their_
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_statements_that_overlap_by_two_bookings_no_others_are_taken_for_one(
+    files: Bank, order: Sequence[int]
+) -> None:
+    rows = [
+        bookings(f"2026-11-02 | {amount}.00 | Kiosk | {purpose} | references=s:{place}")
+        for place, (amount, purpose) in enumerate(
+            [(-10, "Tee"), (-20, "Kaffee"), (-20, "Tee"), (-10, "Kaffee"), (-10, "Kaffee"), (-20, "Tee")]
+        )
+    ]
+    told = [(rows[:5], 1000, 930), (rows[3:], 950, 910)]
+    for place in (*order, *order):
+        of_statement, opening, closing = told[place]
+        files.bring([row for each in of_statement for row in each], statement=stated(opening, closing))
+    assert account(files) == (6, "910.00")
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_two_issues_that_say_when_the_bank_wrote_them_the_newer_counts_in_whatever_order_they_come(
     files: Bank, order: Sequence[int]
 ) -> None:

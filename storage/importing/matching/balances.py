@@ -22,6 +22,7 @@ from analytics.records import StatementRecord
 from analytics.statements.chain import Links
 from storage.database import Row
 from storage.importing.batches import AccountStatement
+from storage.importing.matching.exact_matches import PAIRS, contradictions
 from storage.importing.matching.stored_bookings import NEIGHBOURHOOD
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
@@ -128,18 +129,25 @@ class StatementsNearby:
         left = stored.filter(~pl.col("id").is_in(list(apart)))
         return left.with_columns(is_asked_for=pl.col("is_asked_for") | is_told)
 
-    def beyond_room(self, pairs: pl.DataFrame, counted: Collection[str]) -> set[str]:
-        """The ids of rows of which balances prove that they are no booking of these `pairs` (`place`, `stored_id`,
-        `booking_date`, `amount`): a statement that goes on within the other one has more in common with it than there
-        is room. Those go first that were only `counted`; else those of pairs that all are of one day."""
+    def beyond_room(
+        self, booked: pl.DataFrame, stored: pl.DataFrame, matches: pl.DataFrame, counted: Collection[str]
+    ) -> set[str]:
+        """The ids of rows (`stored`) of which balances prove that they are none of the bookings (`booked`) with which
+        they were matched (PAIRS): a statement that goes on within the other one has more in common with it than there
+        is room. Those go first that were only `counted`, or whose id or references are others; else those of pairs
+        that all are of one day."""
+        pairs = booked.join(matches, on="place")
+        if not (told := self._told(pairs)):
+            return set()
+        doubtful_ids = {*counted, *contradictions(booked, stored, matches.select(*PAIRS))["stored_id"]}
         found: set[str] = set()
-        for ours, known in self._told(pairs):
+        for ours, known in told:
             near = sorted({place for id_ in known for place in self._telling[id_]})
             unlike = [row for row in map(self._stored.__getitem__, near) if not self._meets(row, ours)]
             doubtful = [row for row in unlike if _room(row, ours, _moved(_both(row, known)))]
             for row, piece in self._with_pieces(doubtful):
                 both = _both(row, known)
-                among = [each for each in both if each.id in counted]
+                among = [each for each in both if each.id in doubtful_ids]
                 if not among and len({each.day for each in both}) == 1:
                     among = both
                 common = Counter((each.day, each.amount) for each in both)

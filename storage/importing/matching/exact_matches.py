@@ -93,7 +93,7 @@ def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     # by this source with those that reported the rows
     are_shared = pl.lit(agreeing["stored_id"].is_in(of_others).any())
     stored = stored.with_columns(pl.col("has_its_references") | are_shared)
-    contradicting = _contradictions(reported, stored, pl.concat([alike, likely]))
+    contradicting = contradictions(reported, stored, pl.concat([alike, likely]))
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
     if are_lasting:
         twins = contradicting.filter(~pl.col("is_asked_for") & pl.col("has_its_references"))
@@ -175,9 +175,9 @@ def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataF
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
-def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """Those of the pairs whose ids, or whose references of the same kind, differ: `place` of the booking,
-    `has_its_references` and `is_asked_for` of the row."""
+    `stored_id`, `has_its_references` and `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
     theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")
     ours = reported.select("place", "references", "claim")
@@ -187,7 +187,7 @@ def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.Data
     rows = may_differ.select("place", "references", "stored_references").iter_rows()
     differing = [place for place, now, known in rows if references_contradict(now.split(PARTING), json.loads(known))]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
-    return both.filter(is_other_id | is_other_reference).select("place", *of_row)
+    return both.filter(is_other_id | is_other_reference).select("place", "stored_id", *of_row)
 
 
 def _pair(reported: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
