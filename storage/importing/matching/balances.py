@@ -205,7 +205,13 @@ class StatementsNearby:
         )
 
     def _meets(self, row: Row, ours: Piece) -> bool:
-        return ours.meets(row["opening"], row["closing"])
+        """Whether a stored statement begins or ends like ours. Two that end alike and do not begin so may do so by
+        chance, where what came between adds up to nothing, unless one has all amounts of the other."""
+        if ours.opening == row["opening"] or not ours.meets(row["opening"], row["closing"]):
+            return ours.meets(row["opening"], row["closing"])
+        pieces = [piece for _, piece in self._with_pieces([row])]
+        amounts = [Counter(amount for _, amount in each.moved.elements()) for each in (ours, *pieces)]
+        return len(pieces) == 0 or amounts[0] <= amounts[1] or amounts[1] <= amounts[0]
 
     def _told(self, pairs: pl.DataFrame) -> list[tuple[Piece, dict[str, _Known]]]:
         """Each of our statements with those of its bookings that are stored, by id, as these pairs say."""
