@@ -94,6 +94,7 @@ SHORT = rows("""
 
 @pytest.mark.parametrize("joined", JOINED)
 @pytest.mark.parametrize("other", ["camt.053.001.08", "MT940 with SVWZ+", "DKB", "Sparkasse", "CSV cut at 27"])
+@pytest.mark.sampled
 def test_a_purpose_of_one_short_word_is_known_where_name_and_purpose_are_one_text(
     database: OpenStore, joined: str, other: str
 ) -> None:

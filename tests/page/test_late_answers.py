@@ -218,6 +218,10 @@ def test_open_tabs_follow_what_comes_in_elsewhere_and_what_is_read_stays_where_i
         assert page.locator(f"a.row[href='{href}']").bounding_box() == place
         while client.get(f"/imports/{told['importId']}").json()["status"] == "running":
             pass  # each waits for seconds
+        asked = -1
+        while asked != len(listening):  # the other tab has heard of the end of the import, too, and asks no more
+            asked = len(listening)
+            other.wait_for_timeout(1_000)
         assert client.delete(f"/imports/{told['importId']}").is_success
     expect(page.locator(".found p")).to_have_text(f"{before:,} transactions")
     expect(other.get_by_text("Corner shop")).to_have_count(0)

@@ -98,7 +98,7 @@ def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Proc
     processes.let_go.set()
     report.ended.result(60)
     services: Any = SimpleNamespace(uploads=processes.there)
-    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None))
+    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None, is_whole=True))
     answer = asyncio.run(imports.get_import(services, request, id=report.id))
     told = json.loads(answer.body)
     assert (told["importId"], told["status"], told["error"]) == (report.id, "done", None)
@@ -113,7 +113,7 @@ def test_a_preview_that_another_process_has_taken_ends_when_it_is_deleted_here(
     services: Any = SimpleNamespace(
         of=database.of, user=lambda _: processes.user, clock=processes.clock, uploads=processes.there
     )
-    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None))
+    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None, is_whole=True))
     assert imports.undo_import(services, request, id=preview.id) == {"added": 0, "removed": 0, "accountsGone": ()}
     assert processes.told(preview) is None
     processes.leases.renew()  # as it does three times a minute

@@ -76,7 +76,7 @@ def test_the_name_of_a_file_says_nothing(name: str, tmp_path: Path, message: Tex
         (b"", "empty"),
         (b"\xef\xbb\xbf \r\n", "empty"),
         (b"%PDF-1.7", "not a bank statement"),
-        (b"<html><body/></html>", "not a bank statement"),
+        (b"<html><body/></html>", "a web page or other XML"),
         (b"<Document xmlns='urn:iso:std:iso:20022:tech:xsd:pain.001.001.09'/>", "not a bank statement"),
         (b":20:only a tag", "not a bank statement"),
     ],

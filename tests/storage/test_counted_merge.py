@@ -136,6 +136,7 @@ BOOKED = "2026-11-02 | 300.00 | | | references=servicer:B77"
         ("2026-11-02 | 300.00 | Anna | Rechnung", "2026-11-02 | 300.00 | | Gutschrift QR", "Anna"),
     ],
 )
+@pytest.mark.sampled
 def test_what_a_notification_tells_is_the_details_of_what_a_statement_books(
     new_bank: NewBank, notified: str, booked: str, names: str
 ) -> None:
@@ -170,6 +171,7 @@ def stated_on(day: int, opening: int, closing: int) -> StatementRecord:
     ("notified", "names"), [(NOTIFIED.format(""), "Anna Bert Carl"), ("2026-11-02 | 300.00 | Anna | Rechnung", "Anna")]
 )
 @pytest.mark.parametrize("purpose", ["", "Gutschrift QR"])
+@pytest.mark.sampled
 def test_what_a_notification_dates_a_bank_day_off_is_of_the_day_on_which_a_statement_books_it(
     new_bank: NewBank, days: tuple[int, int], notified: str, names: str, purpose: str
 ) -> None:
@@ -190,6 +192,7 @@ def test_what_a_notification_dates_a_bank_day_off_is_of_the_day_on_which_a_state
 @pytest.mark.requirement("import.batches")
 @pytest.mark.parametrize("name", ["Anna", ""])
 @pytest.mark.parametrize("notified", ["2026-11-02 | 300.00 | Anna | Rechnung", NOTIFIED.format("")])
+@pytest.mark.sampled
 def test_equal_payments_of_two_days_that_balances_prove_stay_two_however_they_are_notified(
     new_bank: NewBank, notified: str, name: str
 ) -> None:

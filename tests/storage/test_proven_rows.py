@@ -73,6 +73,7 @@ def test_a_second_statement_of_a_day_that_opens_where_the_first_closes_has_booki
 
 
 @pytest.mark.parametrize("order", [*permutations([MORNING, EVENING, NIGHT])])
+@pytest.mark.sampled
 def test_statements_of_a_day_with_numbers_of_their_own_are_apart_before_the_one_between_them_comes(
     files: Bank, order: Sequence[Told]
 ) -> None:
@@ -82,6 +83,7 @@ def test_statements_of_a_day_with_numbers_of_their_own_are_apart_before_the_one_
 
 @pytest.mark.parametrize("are_named", [True, False])
 @pytest.mark.parametrize("order", [*permutations([MORNING, EVENING, NIGHT])])
+@pytest.mark.sampled
 def test_statements_of_a_day_without_numbers_are_apart_in_any_order(
     files: Bank, order: Sequence[Told], are_named: bool
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_statement_of_the_whole_day_has_the_bookings_of_both_halves(files: Ban
 
 @pytest.mark.parametrize("are_named", [True, False])
 @pytest.mark.parametrize("order", [*permutations([("1234", 100, 60), ("345", 80, 50), ("56", 60, 40)])])
+@pytest.mark.sampled
 def test_of_equal_bookings_of_a_day_those_are_in_two_statements_for_which_their_balances_leave_room(
     files: Bank, order: Sequence[tuple[str, int, int]], are_named: bool
 ) -> None:
