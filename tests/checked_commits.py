@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -53,7 +54,8 @@ def check(session: Session, user_id: str, state: int) -> None:
     assert (found.accounts, found.statuses) == (owned, connections.statuses(session, user_id))
     assert found.has_parts == annotations.has_parts(session, user_id)
     shown = [account.id for account in owned if not account.is_hidden]
-    assert found.newest == first_answers.newest_of(session, user_id, shown, has_parts=found.has_parts)
+    newest = first_answers.newest_of(session, user_id, shown, has_parts=found.has_parts)
+    assert msgspec.msgpack.encode(found.newest) == newest
     if found.newest is not None and found.newest.recent is not None:
         check_recent(session, user_id, shown, found.newest.recent)
 

@@ -1,8 +1,10 @@
 """Signing in: name and password are checked against the throttles, then against the hash; also the change of a
 password."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from msgspec import Struct
 
@@ -103,24 +105,18 @@ class SignIn:
             return Outcome()
         with self._throttles.turn(user.name):
             browser = self._sessions.knows(known_browser, user.id)
-            reserved = self._reserve(
-                "second factor held up", name=user.name, address=address, browser=browser, of="second factor"
-            )
-            if isinstance(reserved, Outcome):
-                return reserved
-            if is_passkey:
-                kind = "passkey" if self._passkeys.use(half, shown) else None
-            else:
-                kind = self._second_factors.use(user.id, shown)
-            if kind is None:
-                self._events.alarm("wrong second factor", account=user.name, address=address)
+
+            def use() -> str | None:
+                if is_passkey:
+                    return "passkey" if self._passkeys.use(half, shown) else None
+                return self._second_factors.use(user.id, shown)
+
+            refused = self._use_second_factor(user, use, address=address, browser=browser)
+            if refused is None:
+                return self.let_in(user, half, address=address)
+            if refused.wait is None:
                 self._events.did(user.id, "signIn", is_refused=True)
-                return Outcome()
-            self._throttles.note_success(reserved)
-            if kind == "recovery code":
-                self._events.info("recovery code used", account=user.name, address=address, user=user.id)
-                self._events.did(user.id, "useRecoveryCode")
-            return self.let_in(user, half, address=address)
+            return refused
 
     def check_password(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         """Check a signed-in user's password once more; the outcome's `browser` is this one if it is right. Wrong
@@ -132,17 +128,9 @@ class SignIn:
         """Use up a code of a signed-in user once more, one of the app or a recovery code; the outcome's `browser` is
         this one if it is right. Wrong guesses are counted like those of the second step, and logged. Raises Busy."""
         with self._throttles.turn(user.name):
-            held_up = "second factor held up"
-            reserved = self._reserve(
-                held_up, name=user.name, address=address, browser=browser.id_hash, of="second factor"
-            )
-            if isinstance(reserved, Outcome):
-                return reserved
-            if self._second_factors.use(user.id, typed) is None:
-                self._events.alarm("wrong second factor", account=user.name, address=address)
-                return Outcome()
-            self._throttles.note_success(reserved)
-            return Outcome(browser=browser)
+            use = partial(self._second_factors.use, user.id, typed)
+            refused = self._use_second_factor(user, use, address=address, browser=browser.id_hash)
+            return refused if refused is not None else Outcome(browser=browser)
 
     def turn_on_second_factor(
         self, user: User, browser: Browser, typed: str, *, address: str
@@ -201,6 +189,25 @@ class SignIn:
             return Outcome()
         self._throttles.note_success(reserved)
         return Outcome(browser=browser)
+
+    def _use_second_factor(
+        self, user: User, use: Callable[[], str | None], *, address: str, browser: str | None
+    ) -> Outcome | None:
+        """Count, log and record one use of a second factor, which `use` checks and returns the kind of; None if it is
+        right, else the outcome."""
+        held_up = "second factor held up"
+        reserved = self._reserve(held_up, name=user.name, address=address, browser=browser, of="second factor")
+        if isinstance(reserved, Outcome):
+            return reserved
+        kind = use()
+        if kind is None:
+            self._events.alarm("wrong second factor", account=user.name, address=address)
+            return Outcome()
+        self._throttles.note_success(reserved)
+        if kind == "recovery code":
+            self._events.info("recovery code used", account=user.name, address=address, user=user.id)
+            self._events.did(user.id, "useRecoveryCode")
+        return None
 
     def _reserve(
         self, held_up: str, *, name: str, address: str, browser: str | None, of: Guessed = "password"

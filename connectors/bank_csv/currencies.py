@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -36,12 +36,6 @@ def currency_in(text: str) -> str | None:
     None where there is none."""
     codes = filter(None, map(currency_code, _CODE.findall(text)))
     return next(codes, None) or next(filter(None, map(one_currency, (text, *_BETWEEN.split(text)))), None)
-
-
-def in_common(texts: Iterable[str]) -> frozenset[str]:
-    """The currencies that every one of these texts may mean; none where one of them means none."""
-    called = [currencies_called(text) for text in set(texts)]
-    return frozenset.intersection(*called) if called else NONE
 
 
 @cache

@@ -221,7 +221,7 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     of_before = {"user_id": user_id, "state": before, "form": FORM, "shown": " ".join(shown)}
     if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", of_before, **said):
         return
-    bookings = zlib.compress(_packed_newest(session, user_id, shown, has_parts=has_parts), 1)
+    bookings = zlib.compress(newest_of(session, user_id, shown, has_parts=has_parts), 1)
     put_row(
         session,
         "first_answers",
@@ -230,12 +230,8 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     )
 
 
-def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> Newest:
-    """The newest bookings of these accounts, read from the tables."""
-    return _NEWEST.decode(_packed_newest(session, user_id, account_ids, has_parts=has_parts))
-
-
-def _packed_newest(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> bytes:
+def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> bytes:
+    """The newest bookings of these accounts, read from the tables, as MessagePack (Newest)."""
     which, values = "user_id = $1 AND account_id = ANY($2::TEXT[])", (user_id, list(account_ids))
     counts = session.rows(
         f"SELECT account_id, count(*) AS bookings FROM transactions WHERE {which} GROUP BY account_id", *values

@@ -12,8 +12,9 @@ from starlette.testclient import TestClient
 from auth.principal import PAGE
 from auth.scopes import ALL_SCOPES
 from handlers.server import application
-from handlers.work.services import open_services
+from handlers.work.services import Services, open_services
 from storage import users
+from storage.users import User
 from tests.engines import ENGINE
 from tests.imports.test_shares import Home
 
@@ -53,16 +54,19 @@ class Served(Home):
         return self.asking(self.ben.id, PAGE)
 
 
+def eva_and_ben(services: Services) -> Iterator[User]:
+    """Two people who are new to a store."""
+    for name in ("eva", "ben"):
+        yield users.add(
+            services.everybody, name=name, password_hash=None, has_subscription=True, home_currency="EUR",
+            now=services.clock.now(),
+        )  # fmt: skip
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     services = open_services(ENGINE.settings(tmp_path / "data", RATE_LIMIT="off"))
-    eva, ben = (
-        users.add(
-            services.everybody, name=name, password_hash=None, has_subscription=True, home_currency="EUR",
-            now=services.clock.now(),
-        )
-        for name in ("eva", "ben")
-    )  # fmt: skip
+    eva, ben = eva_and_ben(services)
     home = Served(services, eva, ben, app=application(services))
     yield home
     home.services.close()

@@ -10,9 +10,8 @@ import pytest
 
 from handlers.server import application
 from handlers.work.services import Services, open_services
-from storage import users
 from tests.engines import ENGINE
-from tests.household.conftest import Served
+from tests.household.conftest import Served, eva_and_ben
 from tests.imports.test_shares import GIRO, booking
 
 SECONDS = 5
@@ -46,13 +45,7 @@ def test_what_is_shared_is_there_current_and_gone_within_five_seconds(tmp_path: 
     settings = ENGINE.settings(tmp_path / "data", RATE_LIMIT="off")
     processes = [open_services(settings, for_server=True) for _ in range(3 if ENGINE.name == "postgresql" else 1)]
     first, last = processes[0], processes[-1]
-    eva, ben = (
-        users.add(
-            first.everybody, name=name, password_hash=None, has_subscription=True, home_currency="EUR",
-            now=first.clock.now(),
-        )
-        for name in ("eva", "ben")
-    )  # fmt: skip
+    eva, ben = eva_and_ben(first)
     home, there = Served(first, eva, ben, app=application(first)), Served(last, eva, ben, app=application(last))
     page, app = there.bens_page, there.bens_app
     took: dict[str, list[float]] = {"there": [], "current": [], "gone": [], "read no more": []}
