@@ -159,23 +159,16 @@ def list_taken_back(session: Session, user_id: str, account_ids: Sequence[str]) 
 
 
 def everything(
-    session: Session,
-    user_id: str,
-    columns: Mapping[str, pl.DataType],
-    *,
-    hidden: Sequence[str] = (),
-    only: str | None = None,
+    session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, hidden: Sequence[str] = ()
 ) -> pl.DataFrame:
     """These columns of the user's booked transactions, in no order, without those of the accounts whose ids are in
-    `hidden`; with `only`, just the transaction with this id, if it is among them."""
+    `hidden`."""
     condition = "user_id = $1"
     values: list[object] = [user_id]
     if hidden:
         values.append(list(hidden))
         condition += " AND account_id <> ALL($2::TEXT[])"
     query = f"SELECT {', '.join(columns)} FROM transactions WHERE {condition}"
-    if only is not None:  # DuckDB takes twice as long for a frame of one row
-        return pl.DataFrame(session.rows(f"{query} AND id = ${len(values) + 1}", *values, only), schema=columns)
     return session.frame(query, *values, schema=columns)
 
 

@@ -109,7 +109,7 @@ def explain_transaction(
     caller who may not read the other account, the transfer looks like a payment to somebody else. Raises NotFound."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
     check_words(request.principal, include, None)
-    row = readable_booking(reading.entries.find(id), request.principal)
+    row = readable_booking(reading.find(id), request.principal)
     row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
         # To this caller, an account that they may not read looks like somebody else's

@@ -53,7 +53,7 @@ def list_transactions(
 
 def get_transaction(_services: Services, request: Request, reading: UserData, *, id: str) -> Answer:
     """One booked transaction with all its details; raises NotFound."""
-    row = readable_booking(reading.entries.find(id), request.principal)
+    row = readable_booking(reading.find(id), request.principal)
     return Answer(body=json_shapes.transaction_detail(row, reading.by_id))
 
 

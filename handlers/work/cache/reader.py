@@ -91,7 +91,11 @@ class Reader:
         if needs & OF_BOOKINGS and not is_alone and data.has_parts is not False and data.parts.is_empty():
             data.parts = annotations.parts_of_user(session, user_id)
             data.has_parts = not data.parts.is_empty()
-        self._load(session, user_id, needs & ~data.loaded, data, only if is_alone else None)
+        missing = needs & ~data.loaded
+        if is_alone and only is not None:
+            data.alone = transactions.find(session, user_id, only, may_be_hidden=False)
+            missing &= ~OF_BOOKINGS
+        self._load(session, user_id, missing, data)
         return data
 
     def _of_state(self, session: Session, user_id: str, begun: Begun | None, known: UserData | None) -> UserData:
@@ -115,8 +119,8 @@ class Reader:
             data.begin_with(first, self.render)
         return data
 
-    def _load(self, session: Session, user_id: str, missing: Need, data: UserData, only: str | None) -> None:
-        """Load these parts into the data; of bookings, with `only`, just the one with this id."""
+    def _load(self, session: Session, user_id: str, missing: Need, data: UserData) -> None:
+        """Load these parts into the data."""
         if Need.STATUSES in missing:
             data.statuses = connections.statuses(session, user_id)
         if Need.RULES in missing:
@@ -125,7 +129,7 @@ class Reader:
             data.words = annotations.of_user(session, user_id)
         if Need.LIST in missing:
             columns = KEPT | DETAILS if Need.DETAILS in missing else KEPT
-            rows = transactions.everything(session, user_id, columns, hidden=data.hidden, only=only)
+            rows = transactions.everything(session, user_id, columns, hidden=data.hidden)
             rows = rows.sort("booking_date", "id", descending=True)
             data.entries = Entries(rows, data.by_id, self.render, data.parts)
             data.figures = data.entries.bookings

@@ -95,6 +95,7 @@ class UserData:
         self._newest: Newest | None = None
         self._bookings_state: int | None = None  # None: not known
         self._render: Render | None = None
+        self.alone: Row | None = None  # a single booking, read by itself; others are not there then
         self._asked_alone = 0  # single bookings, while no others are in memory
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._answer_bytes = self._loaded_bytes = 0
@@ -142,6 +143,13 @@ class UserData:
             return len(self.entries) > SHORT_HISTORY and not self.entries.has_details
         self._asked_alone += 1
         return self._asked_alone == 1 or (self._newest is not None and len(self._newest) > SHORT_HISTORY)
+
+    def find(self, id_: str) -> Row | None:
+        """The booking with this id, with all its details; None where there is none, or its account is hidden. It was
+        read by itself, or with those of DETAILS."""
+        if Need.DETAILS in self.loaded:
+            return self.entries.find(id_)
+        return self.alone if self.alone is not None and self.alone["account_id"] in self.by_id else None
 
     def has(self, needs: Need) -> bool:
         """Whether all of these parts are loaded."""
