@@ -35,6 +35,7 @@ TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("occurrences", "calls", "refusals"), pl.Int64()),
     "position": pl.Int32(),
     "charge_ids": pl.List(pl.String()),
+    "charge_days": pl.List(pl.Date()),
     "confidence": pl.Float64(),
     "rate": pl.Decimal(14, 6),
 }
@@ -67,13 +68,13 @@ CHARGES = columns(
 """One row per booked transaction of any number of users, incoming ones included (recurring payments)."""
 
 SUBSCRIPTIONS = columns(
-    "user_id, id, merchant_name, amount, currency, frequency, last_charged, occurrences, charge_ids, confidence,"
-    " next_expected, account_id"
+    "user_id, id, merchant_name, amount, currency, frequency, last_charged, occurrences, charge_ids, charge_days,"
+    " confidence, next_expected, account_id"
 )
 """One row per detected recurring payment; per user by yearly cost descending, then name. `id` ("sub_...") stays through
 further charges and price changes. `amount` is the latest charge, positive; `frequency` is weekly, biweekly, monthly,
-quarterly or yearly. `occurrences` are the charges within the six months, `charge_ids` the ids of all charges that were
-found, oldest first. `confidence` is from 0 to 1."""
+quarterly or yearly. `occurrences` are the charges within the six months, `charge_ids` and `charge_days` the ids and
+days of all charges that were found, oldest first. `confidence` is from 0 to 1."""
 
 STATED = columns(
     "account_id, sequence, opening, opening_date, closing, closing_date, is_authoritative, adds_up, told, told_from,"

@@ -11,6 +11,7 @@ from analytics.balances import BalanceSeries
 from analytics.minor_digits import in_digits, minor_digits
 from analytics.recurring.frequencies import SAID_AS
 from analytics.recurring.history import History, Price, outlook_of
+from analytics.recurring.payment import RecurringPayment
 from analytics.searching.comparison import Span
 from analytics.searching.totals import Sums
 from analytics.snapshot import Snapshot
@@ -192,15 +193,15 @@ def snapshot(value: Snapshot) -> Json:
     }
 
 
-def subscription(row: Mapping[str, Any]) -> Json:
+def subscription(payment: RecurringPayment, today: date) -> Json:
     """The recurring payment as JSON (DetectedSubscription of the contract, interface 2.10)."""
     return {
-        "merchantName": row["merchant_name"],
-        "amount": money(row["amount"], row["currency"]),
-        "currency": row["currency"],
-        "frequency": SAID_AS[row["frequency"]],
-        "lastCharged": day(row["last_charged"]),
-        "occurrences": row["occurrences"],
+        "merchantName": payment.merchant_name,
+        "amount": money(payment.amount, payment.currency),
+        "currency": payment.currency,
+        "frequency": SAID_AS[payment.frequency],
+        "lastCharged": day(payment.last_charged),
+        "occurrences": payment.occurrences(today),
     }
 
 
@@ -234,17 +235,17 @@ STANDING = frozenset(
 
 
 def subscription_detail(
-    row: Mapping[str, Any], past: History, charges: Iterable[Json], today: date, *, category: str | None
+    payment: RecurringPayment, past: History, charges: Iterable[Json], today: date, *, category: str | None
 ) -> Json:
     """The recurring payment with its history as JSON (SubscriptionDetail of the contract); `category` is that of its
     latest charge."""
-    currency = row["currency"]
-    outlook = outlook_of(past, is_over=row["is_over"], today=today)
+    currency = payment.currency
+    outlook = outlook_of(past, is_over=payment.is_over, today=today)
     has_ended = outlook.status == "ended"
     return {
-        **subscription(row),
-        "id": row["id"],
-        "confidence": round(row["confidence"], 2),
+        **subscription(payment, today),
+        "id": payment.id,
+        "confidence": round(payment.confidence, 2),
         "firstCharged": day(past.first_charged),
         "nextExpected": None if has_ended else day(past.next_expected),
         "comingCharges": [] if has_ended else [day(coming) for coming in past.coming],
@@ -265,13 +266,13 @@ def subscription_detail(
         "missedCharges": [day(missed) for missed in past.missed],
         "charges": list(charges),
         "status": outlook.status,
-        "direction": row["direction"],
+        "direction": payment.direction,
         "nextExpectedFrom": day(outlook.expected_from),
         "nextExpectedUntil": day(outlook.expected_until),
-        "expectedAmount": money(row["amount"], currency),
+        "expectedAmount": money(payment.amount, currency),
         "overdueSince": day(outlook.overdue_since),
-        "confirmation": row["confirmation"],
-        "addedTo": row["added_to"],
+        "confirmation": payment.confirmation,
+        "addedTo": payment.added_to,
         "category": category,
     }
 

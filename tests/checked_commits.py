@@ -1,6 +1,7 @@
 """Commits that are checked: what each leaves in a user's first answers is what the tables say."""
 
 from collections.abc import Collection, Sequence
+from typing import cast
 
 import msgspec
 import polars as pl
@@ -8,10 +9,11 @@ import pytest
 
 from analytics.frames import BOOKINGS
 from analytics.refunds import refund_ids
+from handlers.work.sync import detection
 from storage import accounts, connections, transactions
 from storage.annotations import annotations
 from storage.changes import first_answers
-from storage.changes.first_answers import Recent
+from storage.changes.first_answers import Recent, Recurring
 from storage.database import Database, Session, Transaction
 from tests.conftest import chance
 
@@ -56,8 +58,17 @@ def check(session: Session, user_id: str, state: int) -> None:
     shown = [account.id for account in owned if not account.is_hidden]
     newest = first_answers.newest_of(session, user_id, shown, has_parts=found.has_parts)
     assert msgspec.msgpack.encode(found.newest) == newest
+    if found.recurring is not None and found.recurring.account_ids == shown:
+        check_recurring(session, user_id, found.recurring)
     if found.newest is not None and found.newest.recent is not None:
         check_recent(session, user_id, shown, found.newest.recent)
+
+
+def check_recurring(session: Session, user_id: str, told: Recurring) -> None:
+    """The recurring payments are those that the tables tell of the day on which they were found."""
+    everything = accounts.everything(session, user_id)
+    found = detection.find_recurring(cast(Database, session), user_id, everything, today=told.first, session=session)
+    assert found == told
 
 
 def check_recent(session: Session, user_id: str, shown: Sequence[str], recent: Recent) -> None:

@@ -78,8 +78,3 @@ def streams_of(
             )
         )
     return streams
-
-
-def ids_by_charge(subscriptions: pl.DataFrame) -> dict[str, str]:
-    """The ids of recurring payments (SUBSCRIPTIONS) by each of their charges."""
-    return {charge: row["id"] for row in subscriptions.iter_rows(named=True) for charge in row["charge_ids"]}

@@ -3,17 +3,16 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.letters import fold
-from analytics.periods import six_months_before
-from analytics.recurring.confirmations import CONFIRMED, UNDECIDED
 from analytics.recurring.contract_ids import digest
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import period_before
+from analytics.recurring.payment import CONFIRMED, UNDECIDED, RecurringPayment
 from analytics.search_text import fold_column
 
 LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts are for something else
@@ -39,24 +38,24 @@ def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: s
 
 
 def include_added(
-    streams: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
-) -> pl.DataFrame:
-    """The found streams, then the added payments that are not among them. A stream that is the same as an added payment
-    has its id as `added_id` (else null) and counts as confirmed, unless it was dismissed. An added payment that was not
-    found is a row of its own, confirmed, with its account as `added_to`.
+    found: Sequence[RecurringPayment],
+    added: Sequence[AddedPayment],
+    rows: pl.DataFrame,
+    currencies: Mapping[str, str],
+    today: date,
+) -> Sequence[RecurringPayment]:
+    """The found payments, then the added ones that are not among them. A found payment that is the same as an added one
+    has its id as `added_id` and counts as confirmed, unless it was dismissed. An added payment that was not found
+    stands for itself, confirmed, with its account as `added_to`.
 
     `rows` (CHARGES) are the bookings of the accounts, whose `currencies` are given. The charges of an added payment are
     bookings in its direction, of half to twice its amount, whose counterpart, merchant or purpose contains its name. It
-    is the same as the stream that has the latest of these charges, of those that are in any stream. Of several added
-    payments that are the same as one stream, only the first is kept.
+    is the same as the found payment that has the latest of these charges, of those that are in any. Of several added
+    payments that are the same as one found, only the first is kept.
     """
-    if not added:
-        return streams.with_columns(added_id=pl.lit(None, pl.String), added_to=pl.lit(None, pl.String))
-    holders = {
-        (row["direction"], charge): row["id"] for row in streams.iter_rows(named=True) for charge in row["charge_ids"]
-    }
+    holders = {(each.direction, charge): each.id for each in found for charge in each.charge_ids}
     same: dict[str, str] = {}
-    others: list[dict[str, Any]] = []
+    others: list[RecurringPayment] = []
     for payment in added:
         charges = _charges(payment, rows, currencies[payment.account_id], today)
         ids = [id_ for id_, *_ in charges]
@@ -68,36 +67,30 @@ def include_added(
             charges[-1][1:] if charges else (period_before(payment.next_day, payment.frequency), payment.amount)
         )
         others.append(
-            {
-                **dict.fromkeys(streams.columns),
-                "id": payment.id,
-                "merchant_name": payment.name,
-                "amount": abs(amount),
-                "currency": currencies[payment.account_id],
-                "frequency": payment.frequency,
-                "last_charged": last,
-                "occurrences": sum(day >= six_months_before(today) for _, day, _ in charges),
-                "charge_ids": ids,
-                "confidence": 0.0,
-                "next_expected": payment.next_day,
-                "direction": payment.direction,
-                "confirmation": CONFIRMED,
-                "account_id": payment.account_id,
-                "added_id": payment.id,
-                "added_to": payment.account_id,
-            }
+            RecurringPayment(
+                id=payment.id,
+                merchant_name=payment.name,
+                amount=abs(amount),
+                currency=currencies[payment.account_id],
+                frequency=payment.frequency,
+                last_charged=last,
+                charge_ids=ids,
+                charge_days=[day for _, day, _ in charges],
+                confidence=0.0,
+                next_expected=payment.next_day,
+                account_id=payment.account_id,
+                direction=payment.direction,
+                confirmation=CONFIRMED,
+                added_id=payment.id,
+                added_to=payment.account_id,
+            )
         )
-    added_ids = [same.get(id_) for id_ in streams["id"]]
-    decided = [
-        CONFIRMED if added_id is not None and confirmation == UNDECIDED else confirmation
-        for added_id, confirmation in zip(added_ids, streams["confirmation"], strict=True)
-    ]
-    joined = streams.with_columns(
-        pl.Series("added_id", added_ids, dtype=pl.String),
-        pl.lit(None, pl.String).alias("added_to"),
-        pl.Series("confirmation", decided, dtype=pl.String),
-    )
-    return pl.concat([joined, pl.DataFrame(others, schema=joined.schema)]) if others else joined
+    return [*(_joined(each, same[each.id]) if each.id in same else each for each in found), *others]
+
+
+def _joined(found: RecurringPayment, added_id: str) -> RecurringPayment:
+    confirmation = CONFIRMED if found.confirmation == UNDECIDED else found.confirmation
+    return replace(found, added_id=added_id, confirmation=confirmation)
 
 
 def _charges(payment: AddedPayment, rows: pl.DataFrame, currency: str, today: date) -> list[tuple[str, date, Decimal]]:

@@ -1,14 +1,13 @@
 """The decisions of users on recurring payments: confirmed or dismissed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.recurring.news import KnownPayment
-
-CONFIRMED, DISMISSED, UNDECIDED = "confirmed", "dismissed", "none"
+from analytics.recurring.payment import RecurringPayment, ids_by_charge
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -23,25 +22,22 @@ class Decision(Struct, frozen=True, kw_only=True):
 A = TypeVar("A", Decision, KnownPayment)
 
 
-def with_confirmations(streams: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
-    """The streams (SUBSCRIPTIONS) with their `confirmation`: the first of the decisions about each, "none" where the
-    user has not decided."""
-    said = {id_: about[0].confirmation for id_, about in by_stream(streams, decisions).items()}
-    return streams.hstack([pl.Series("confirmation", [said.get(id_, UNDECIDED) for id_ in streams["id"]], pl.String)])
+def with_confirmations(
+    payments: Sequence[RecurringPayment], decisions: Iterable[Decision]
+) -> Sequence[RecurringPayment]:
+    """The payments with their `confirmation`: the first of the decisions about each."""
+    said = by_payment(payments, decisions)
+    return [replace(each, confirmation=said[each.id][0].confirmation) if each.id in said else each for each in payments]
 
 
-def by_stream(streams: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:
-    """The facts about each stream (such as decisions) by its id, in their order; those about no stream here are left
+def by_payment(payments: Sequence[RecurringPayment], known: Iterable[A]) -> Mapping[str, list[A]]:
+    """The facts about each payment (such as decisions) by its id, in their order; those about no payment here are left
     out.
 
-    A fact belongs to the stream that now has its charge; where none has it, to the stream with its id. The charge comes
-    first, because another rhythm or beginning changes the id of a stream.
+    A fact belongs to the payment that now has its charge; where none has it, to the payment with its id. The charge
+    comes first, because another rhythm or beginning changes the id of a payment.
     """
-    known = list(known)
-    if not known:
-        return {}
-    ids = set(streams["id"])
-    holders = {charge: row["id"] for row in streams.iter_rows(named=True) for charge in row["charge_ids"]}
+    ids, holders = {each.id for each in payments}, ids_by_charge(payments)
     about: dict[str, list[A]] = {}
     for each in known:
         meant = holders.get(each.transaction_id, each.id)

@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 import polars as pl
+from msgspec.structs import replace
 
-from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.charges import EVIDENCE_MONTHS
+from analytics.recurring.directions import INCOMING, MARK
+from analytics.recurring.payment import RecurringPayment
 
 MONTHS_OF_OLD_STREAMS = 4  # a stream that began in the first months of the evidence may be older
 
@@ -26,31 +28,32 @@ that stopped.
 """
 
 
-def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
-    """The streams of some accounts, with the ids of the same streams among all accounts (both SUBSCRIPTIONS of one
-    user).
+def named_as_in(
+    user_id: str, some: Sequence[RecurringPayment], whole: Sequence[RecurringPayment]
+) -> Sequence[RecurringPayment]:
+    """The payments of some accounts, with the ids of the same payments among all accounts of the user.
 
     Payees are determined and streams are counted within the selection, so the same digest may stand for one contract
-    here and another there. A stream gets the id of the one among all accounts with the same frequency of whose charges,
-    within the same time, it has more than half; each id is given once, to the stream with the most. Two contracts that
-    all accounts together show as one never have such a majority. A stream without a counterpart among all accounts gets
-    an id made of its first charge.
+    here and another there. A payment gets the id of the one among all accounts with the same frequency of whose
+    charges, within the same time, it has more than half; each id is given once, to the payment with the most. Two
+    contracts that all accounts together show as one never have such a majority. A payment without a counterpart among
+    all accounts gets an id made of its first charge.
     """
-    rows = some.to_dicts()
     claims = [
-        (shared, number, other["id"])
-        for number, row in enumerate(rows)
-        for other in whole.iter_rows(named=True)
-        if other["frequency"] == row["frequency"] and (shared := _count_shared(row["charge_ids"], other["charge_ids"]))
+        (shared, number, other.id)
+        for number, each in enumerate(some)
+        for other in whole
+        if other.frequency == each.frequency and (shared := _count_shared(each.charge_ids, other.charge_ids))
     ]
     ids: dict[int, str] = {}
     for _, number, id in sorted(claims, key=lambda claim: (-claim[0], *claim[1:])):
         if number not in ids and id not in ids.values():
             ids[number] = id
-    for number, row in enumerate(rows):
+    for number, each in enumerate(some):
         if number not in ids:
-            ids[number] = digest("\x1f".join((row["user_id"], row["charge_ids"][0], row["frequency"])))
-    return pl.DataFrame([{**row, "id": ids[number]} for number, row in enumerate(rows)], schema=SUBSCRIPTIONS)
+            whose = user_id + MARK if each.direction == INCOMING else user_id
+            ids[number] = digest("\x1f".join((whose, each.charge_ids[0], each.frequency)))
+    return [replace(each, id=ids[number]) for number, each in enumerate(some)]
 
 
 def _count_shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:

@@ -30,16 +30,16 @@ SAID_AS = {
 """The word of the interface for each frequency: its own, else that of the nearest number of charges a year."""
 
 OVER_AFTER = {
-    "weekly": "15d",
-    "biweekly": "29d",
-    TWICE_MONTHLY: "1mo1d",
-    "monthly": "2mo1d",
-    "two_monthly": "4mo1d",
-    "quarterly": "6mo1d",
-    "half_yearly": "1y1d",
-    "yearly": "2y1d",
+    "weekly": (0, 15),
+    "biweekly": (0, 29),
+    TWICE_MONTHLY: (1, 1),
+    "monthly": (2, 1),
+    "two_monthly": (4, 1),
+    "quarterly": (6, 1),
+    "half_yearly": (12, 1),
+    "yearly": (24, 1),
 }
-"""The time after its latest charge at which a payment is over: two periods and a day (decision 21)."""
+"""The months and days after its latest charge after which a payment is over: two periods and a day (decision 21)."""
 
 PERIOD_DAYS = {
     "weekly": 7.0,

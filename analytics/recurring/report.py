@@ -26,7 +26,8 @@ def window_start(today: pl.Expr = TODAY) -> pl.Expr:
 @cache
 def over_on() -> pl.Expr:
     """The first day on which a stream is over: more than two periods and a day after its latest charge."""
-    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
+    after = {frequency: f"{months}mo{days}d" for frequency, (months, days) in OVER_AFTER.items()}
+    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(after)).dt.offset_by("1d")
 
 
 def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
@@ -51,6 +52,7 @@ DESCRIPTION = {
     "amount": -pl.col("amount").last(),
     "occurrences": (pl.col("booking_date") >= window_start()).sum(),
     "charge_ids": pl.col("id"),
+    "charge_days": BOOKED,
     "brand": pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min(),
     "written": pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(TELLING).last(),
     "written_note": pl.col("purpose").filter(TELLING).last(),

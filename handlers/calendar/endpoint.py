@@ -17,8 +17,8 @@ from handlers.web.errors import Forbidden, NotFound
 from handlers.web.request import Answer, Request
 from handlers.web.steps.rate_limit import Limiter, Rate
 from handlers.work.services import Services
-from handlers.work.sync.detection import goes_on, recurring_of
-from storage import accounts, transactions
+from handlers.work.sync.detection import recurring_of
+from storage import accounts
 from storage.accounts import SelectedAccounts
 from storage.oauth import grants
 from storage.users import User
@@ -68,23 +68,22 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
             own = [each for each in everything.accounts if each.id not in held]
             everything = SelectedAccounts(own, is_everything=False)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-        streams = recurring.filter(goes_on(), direction=OUTGOING)
-        charges = transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(
-            id=row["id"],
+            id=each.id,
             day=day,
-            summary=f"{clean(row['merchant_name']) or 'Payment'}: "
-            f"{money_text(row['amount'], row['currency'])} {row['currency']}",
-            known_since=row["last_charged"],
+            summary=f"{clean(each.merchant_name) or 'Payment'}: "
+            f"{money_text(each.amount, each.currency)} {each.currency}",
+            known_since=each.last_charged,
         )
-        for row in streams.iter_rows(named=True)
+        for each in recurring
+        if each.goes_on and each.direction == OUTGOING
         for day in due_days(
-            [charges[id_]["booking_date"] for id_ in row["charge_ids"]] or [row["last_charged"]],
-            frequency=row["frequency"],
+            each.charge_days or [each.last_charged],
+            frequency=each.frequency,
             today=today,
             until=last_of_twelve_months(today),
-            first_due=None if row["charge_ids"] else row["next_expected"],
+            first_due=None if each.charge_ids else each.next_expected,
         )
     ]
     return sorted(due, key=lambda payment: (payment.day, payment.id))

@@ -1,20 +1,22 @@
 """The operations of /subscriptions beyond the list: recurring payments with their charges, rhythm and prices; one
 confirmed or dismissed; one added by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
-import polars as pl
+from msgspec.structs import replace
 
 from analytics.letters import fold
 from analytics.minor_digits import in_digits
 from analytics.periods import six_months_before
 from analytics.recurring.added import AddedPayment, id_of
-from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, Decision, by_stream
+from analytics.recurring.confirmations import Decision, by_payment
 from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import Charge, history, period_before
+from analytics.recurring.payment import CONFIRMED, DISMISSED, UNDECIDED, RecurringPayment
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.names import Json
@@ -22,9 +24,9 @@ from handlers.operations.selection import owner_of, selected_accounts, selected_
 from handlers.web.errors import BadRequest, NotFound
 from handlers.web.request import Answer, Request
 from handlers.web.steps.parameters import Unreadable, read_date
-from handlers.work.cache.user_data import UserData
+from handlers.work.cache.user_data import Need, UserData
 from handlers.work.services import Services
-from handlers.work.sync.detection import goes_on, is_current, recurring_of
+from handlers.work.sync.detection import recurring_in, recurring_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction
@@ -52,20 +54,15 @@ def list_subscription_details(
     today = services.clock.today()
     wanted = status or CURRENT
     user_id = request.principal.user_id
-    database = services.of(user_id)
-    with database.transaction() as session:
-        selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
-        found = recurring_of(database, user_id, selected, today=today, session=session)
-        if direction != ALL:
-            found = found.filter(direction=direction or OUTGOING)
-        if wanted == CURRENT:
-            found = found.filter(is_current(today))
-        elif wanted == ONGOING:
-            found = found.filter(goes_on())
-        elif wanted != ALL:
-            found = found.filter(pl.col("confirmation") != DISMISSED)
+    with services.of(user_id).transaction() as session:
+        found = [
+            each
+            for each in _recurring_in(services, session, request, account_ids)
+            if direction == ALL or each.direction == (direction or OUTGOING)
+            if _is_wanted(each, wanted, today)
+        ]
         charges = charges_of(session, user_id, found)
-    details = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
+    details = [detail_of(each, charges, today) for each in found]
     if wanted not in (CURRENT, ONGOING, ALL):
         details = [each for each in details if each["status"] == wanted]
     if not with_charges:
@@ -75,45 +72,72 @@ def list_subscription_details(
     return Answer(body={"subscriptions": details})
 
 
+def _recurring_in(
+    services: Services, session: Session, request: Request, account_ids: str | None
+) -> Sequence[RecurringPayment]:
+    """The recurring payments of the selected accounts, in the state that the session sees."""
+    user_id = request.principal.user_id
+    reading = services.reader.read(session, user_id, Need.ACCOUNTS)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
+    return recurring_in(
+        services.of(user_id),
+        user_id,
+        selected,
+        told=reading.recurring,
+        state=reading.state,
+        today=services.clock.today(),
+        session=session,
+    )
+
+
+def _is_wanted(payment: RecurringPayment, wanted: str, today: date) -> bool:
+    if wanted == CURRENT:
+        return payment.is_current(today)
+    return payment.goes_on if wanted == ONGOING else wanted == ALL or payment.confirmation != DISMISSED
+
+
 def get_subscription(
     services: Services, request: Request, _reading: UserData, *, id: str, account_ids: str | None
 ) -> Answer:
     """One recurring payment of the selected accounts, whatever its status and direction; raises NotFound."""
     today = services.clock.today()
     user_id = request.principal.user_id
-    database = services.of(user_id)
-    with database.transaction() as session:
-        selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
-        streams = recurring_of(database, user_id, selected, today=today, session=session).filter(id=id)
-        if streams.is_empty():
-            raise NotFound(NOT_FOUND)
-        charges = charges_of(session, user_id, streams)
-    return Answer(body=detail_of(streams.row(0, named=True), charges, today))
+    with services.of(user_id).transaction() as session:
+        payment = _with_id(id, _recurring_in(services, session, request, account_ids))
+        charges = charges_of(session, user_id, [payment])
+    return Answer(body=detail_of(payment, charges, today))
 
 
-def charges_of(session: Session, user_id: str, streams: pl.DataFrame) -> Mapping[str, Row]:
-    """The stored bookings that are the charges of these streams (recurring payments), by transaction id."""
-    return transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
+def _with_id(id: str, payments: Iterable[RecurringPayment]) -> RecurringPayment:
+    found = next((each for each in payments if each.id == id), None)
+    if found is None:
+        raise NotFound(NOT_FOUND)
+    return found
 
 
-def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
+def charges_of(session: Session, user_id: str, payments: Iterable[RecurringPayment]) -> Mapping[str, Row]:
+    """The stored bookings that are the charges of these payments, by transaction id."""
+    return transactions.rows_by_id(session, user_id, chain.from_iterable(each.charge_ids for each in payments))
+
+
+def detail_of(payment: RecurringPayment, by_id: Mapping[str, Row], today: date) -> Json:
     """The recurring payment as JSON (the complete SubscriptionDetail of the contract); `by_id` has its charges. One
     added by hand and never charged is treated as if it had been charged one period before its first day."""
-    charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
+    charges = [by_id[charge_id] for charge_id in payment.charge_ids]
     paid = [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges]
     past = history(
-        paid or [Charge(id=row["id"], day=row["last_charged"], amount=row["amount"])],
-        frequency=row["frequency"],
-        currency=row["currency"],
+        paid or [Charge(id=payment.id, day=payment.last_charged, amount=payment.amount)],
+        frequency=payment.frequency,
+        currency=payment.currency,
         today=today,
-        incoming=row["direction"] == INCOMING,
-        asked=row["asked"],
-        first_due=None if paid else row["next_expected"],
+        incoming=payment.direction == INCOMING,
+        asked=payment.asked,
+        first_due=None if paid else payment.next_expected,
     )
     window = six_months_before(today)
     shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
     category = charges[-1]["category"] if charges else None
-    return json_shapes.subscription_detail(row, past, shown, today, category=category)
+    return json_shapes.subscription_detail(payment, past, shown, today, category=category)
 
 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
@@ -133,19 +157,17 @@ def decide(services: Services, user_id: str, id: str, confirmation: str, *, call
         if caller is not None:
             everything = selected_or_all(everything.accounts, None, caller)
         every = recurring_of(services.of(user_id), user_id, everything, today=today, session=session)
-        stream = every.filter(id=id)
-        if stream.is_empty():
-            raise NotFound(NOT_FOUND)
-        row = stream.row(0, named=True)
-        before = by_stream(every, decisions.of_user(session, user_id)).get(id, [])
+        payment = _with_id(id, every)
+        before = by_payment(every, decisions.of_user(session, user_id)).get(id, [])
         decisions.forget(session, user_id, [decision.id for decision in before])
-        if confirmation != CONFIRMED and row["added_id"] is not None:
-            added.remove(session, user_id, row["added_id"])
-        if confirmation != UNDECIDED and row["added_to"] is None:
-            decision = Decision(id=id, transaction_id=row["charge_ids"][-1], confirmation=confirmation)
+        if confirmation != CONFIRMED and payment.added_id is not None:
+            added.remove(session, user_id, payment.added_id)
+        if confirmation != UNDECIDED and payment.added_to is None:
+            decision = Decision(id=id, transaction_id=payment.charge_ids[-1], confirmation=confirmation)
             decisions.keep(session, user_id, decision, now=now)
-        then = {**row, "confirmation": confirmation, "added_to": row["added_to"] if confirmation == CONFIRMED else None}
-        return detail_of(then, charges_of(session, user_id, stream), today)
+        added_to = payment.added_to if confirmation == CONFIRMED else None
+        then = replace(payment, confirmation=confirmation, added_to=added_to)
+        return detail_of(then, charges_of(session, user_id, [payment]), today)
 
     return services.alone(user_id, work)
 
@@ -192,10 +214,11 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
             today=today,
         )
         every = recurring_of(database, user_id, everything, today=today, session=session)
-        if not {payment.id, *before["added_id"].drop_nulls()} <= set(every["added_id"]):
+        found = {each.added_id: each for each in every}
+        if not {payment.id, *(each.added_id for each in before if each.added_id)} <= found.keys():
             raise BadRequest(ADDED_BEFORE)  # a detected payment can be joined with one that was added, not with two
-        found = every.filter(added_id=payment.id)
-        return detail_of(found.row(0, named=True), charges_of(session, user_id, found), today)
+        then = found[payment.id]
+        return detail_of(then, charges_of(session, user_id, [then]), today)
 
     try:
         return services.alone(user_id, work)

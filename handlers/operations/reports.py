@@ -13,6 +13,7 @@ from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES, HOLDINGS
 from analytics.periods import last_30_days, last_day
+from analytics.recurring.directions import OUTGOING
 from analytics.snapshot import snapshot
 from handlers import json_shapes
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
@@ -20,7 +21,7 @@ from handlers.web.errors import Forbidden
 from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import UserData
 from handlers.work.services import Services
-from handlers.work.sync.detection import subscriptions_of
+from handlers.work.sync.detection import recurring_in
 from storage.accounts import SelectedAccounts, StoredAccount
 
 MONTHS_ONLY = "This connection shows figures only: every must be month"
@@ -129,10 +130,16 @@ def list_subscriptions(services: Services, request: Request, reading: UserData, 
     """List the detected outgoing recurring payments that were charged in the last six months, go on, and are not
     dismissed, the one with the highest yearly cost first (decisions 21, 22)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    user_id = request.principal.user_id
-    found = subscriptions_of(services.of(user_id), user_id, selected, today=services.clock.today())
+    user_id, today = request.principal.user_id, services.clock.today()
+    found = [
+        each
+        for each in recurring_in(
+            services.of(user_id), user_id, selected, told=reading.recurring, state=reading.state, today=today
+        )
+        if each.added_to is None and each.direction == OUTGOING and each.is_current(today)
+    ]
     return Answer(
-        body={"subscriptions": [json_shapes.subscription(row) for row in found.iter_rows(named=True)]},
+        body={"subscriptions": [json_shapes.subscription(each, today) for each in found]},
         headers={"link": _details_link(request, account_ids)},
     )
 

@@ -2,7 +2,8 @@
 by its key, so that somebody not in memory is answered without reading their bookings.
 
 It has the accounts with the states of their connections, the newest bookings, how many there are, their sums by month
-where all amounts are of one currency, and what a snapshot counts where that is not too much. It is true only
+where all amounts are of one currency, what a snapshot counts where that is not too much, and the recurring payments,
+which whoever finds them adds (`remember`). It is true only
 while its `state` is that of the user's data: a program that knows nothing of it raises the latter alone. Where it is
 missing, past or of another form, everything is read from the tables instead.
 
@@ -22,18 +23,22 @@ import msgspec
 from msgspec import Struct
 
 from analytics.frames import BOOKINGS
+from analytics.recurring.payment import RecurringPayment, asked_until
 from analytics.refunds import RENT
 from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.annotations import annotations
 from storage.connections import Status
 from storage.database import Row, Session, put_row, set_values
+from storage.recurring.known_until import KnownDays
 from storage.transactions import LIST_COLUMNS, Selection
 
-FORM = 3  # raised when rows are written in another form
+FORM = 4  # raised when rows are written in another form
 NEWEST_MAX = 100
 SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""
+CHANGING_RECURRING = frozenset(("recurring_decisions", "recurring_added", "account_sources"))
+"""The tables that recurring payments are told by, beside the bookings, of whose changes the data version tells."""
 WRITING = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 SUMS = (
@@ -148,6 +153,24 @@ class Newest(Struct, frozen=True, array_like=True):
         return total, [dict(zip(_COLUMNS, (*facts, *words), strict=True)) for *facts, words in page]
 
 
+class Recurring(Struct, frozen=True, array_like=True):
+    """All recurring payments of these accounts, found with this data version, and until when the bookings of accounts
+    are known, as was true from the `first` day to the `last`."""
+
+    data_version: int
+    account_ids: Sequence[str]
+    first: date
+    last: date
+    payments: Sequence[RecurringPayment]
+    known: KnownDays
+
+    def on(self, today: date, owned: Sequence[StoredAccount]) -> Sequence[RecurringPayment] | None:
+        """The recurring payments of this day, if these accounts are all; None where this does not tell."""
+        if not self.first <= today <= self.last or [each.id for each in owned] != self.account_ids:
+            return None
+        return asked_until(self.payments, self.known.until(owned, today), today)
+
+
 class FirstAnswers(Struct, frozen=True, kw_only=True):
     """What a user's row says; `newest` is None if it was not asked for. `has_parts`: whether any booking of the user,
     gone ones included, is divided into parts."""
@@ -157,6 +180,14 @@ class FirstAnswers(Struct, frozen=True, kw_only=True):
     statuses: Mapping[str, Status]
     has_parts: bool
     newest: Newest | None
+    data_version: int
+    packed_recurring: bytes | None
+
+    @property
+    def recurring(self) -> Recurring | None:
+        """The recurring payments; None where they are not told, or were found with other data."""
+        found = _RECURRING.decode(self.packed_recurring) if self.packed_recurring is not None else None
+        return found if found is not None and found.data_version == self.data_version else None
 
 
 class Begun(NamedTuple):
@@ -179,12 +210,15 @@ class Begun(NamedTuple):
             statuses=statuses,
             has_parts=has_parts,
             newest=_NEWEST.decode(zlib.decompress(packed)) if packed is not None else None,
+            data_version=self.row["data_version"],
+            packed_recurring=self.row["recurring"],
         )
 
 
 _ACCOUNTS = msgspec.msgpack.Decoder(tuple[list[StoredAccount], dict[str, Status], bool])
 _NEWEST = msgspec.msgpack.Decoder(Newest)
 _LINE = msgspec.msgpack.Decoder(_Line)
+_RECURRING = msgspec.msgpack.Decoder(Recurring)
 _RECENT = msgspec.msgpack.Decoder(Recent | None)
 
 
@@ -193,8 +227,8 @@ def begin(session: Session, user_id: str, *, with_bookings: bool) -> Begun | Non
     such user. Two look-ups by key in one statement, which DuckDB plans in two thirds of the time of two."""
     bookings = "f.bookings" if with_bookings else "NULL AS bookings"
     rows = session.rows(
-        "SELECT u.state AS present, u.home_currency, f.state, f.form, f.bookings_state, f.accounts,"
-        f" {bookings} FROM users AS u, first_answers AS f WHERE u.id = $1 AND f.user_id = $1",
+        "SELECT u.state AS present, u.home_currency, u.data_version, f.state, f.form, f.bookings_state, f.accounts,"
+        f" f.recurring, {bookings} FROM users AS u, first_answers AS f WHERE u.id = $1 AND f.user_id = $1",
         user_id,
     )
     if not rows:
@@ -218,16 +252,22 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
         "state": state,
         "accounts": msgspec.msgpack.encode((owned, connections.statuses(session, user_id), has_parts)),
     }
-    of_before = {"user_id": user_id, "state": before, "form": FORM, "shown": " ".join(shown)}
-    if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", of_before, **said):
+    if not CHANGING_RECURRING.isdisjoint(written):
+        said["recurring"] = None
+    of_before, of_shown = {"user_id": user_id, "state": before, "form": FORM}, {"shown": " ".join(shown)}
+    if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", {**of_before, **of_shown}, **said):
         return
     bookings = zlib.compress(newest_of(session, user_id, shown, has_parts=has_parts), 1)
-    put_row(
-        session,
-        "first_answers",
-        ["user_id"],
-        **{**of_before, **said, "bookings_state": state, "bookings": bookings},
-    )
+    said |= {**of_shown, "bookings_state": state, "bookings": bookings}
+    if not set_values(session, "first_answers", of_before, **said):
+        put_row(session, "first_answers", ["user_id"], **{**of_before, "recurring": None, **said})
+
+
+def remember(session: Session, user_id: str, state: int, found: Recurring) -> None:
+    """Add recurring payments, as found in this state, to the user's first answers, if these are still of that state;
+    raises Conflict where somebody is changing them."""
+    of_state = {"user_id": user_id, "state": state, "form": FORM}
+    set_values(session, "first_answers", of_state, recurring=msgspec.msgpack.encode(found))
 
 
 def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> bytes:

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.forecasting.back_test import accuracy, origins
-from analytics.forecasting.flows import ids_by_charge, recurring_flows, streams_of
+from analytics.forecasting.flows import recurring_flows, streams_of
 from analytics.forecasting.ledgers import AccountLedger, DayMoved, joint_ledger
 from analytics.forecasting.projection import Projection, Stream, by_month, project, trend_weight
 from analytics.minor_digits import in_digits
 from analytics.recurring.detection import detect
 from analytics.recurring.history import Charge
+from analytics.recurring.payment import ids_by_charge, payments_in
 from tests.analytics.ledgers import TODAY
 from tests.recurring.conftest import table
 
@@ -313,7 +314,7 @@ def test_savings_and_income_recur_as_payments_do() -> None:
     charges = {
         row["id"]: Charge(id=row["id"], day=row["booking_date"], amount=abs(row["amount"])) for row in rows.to_dicts()
     }
-    streams = streams_of(found, charges, ids_by_charge(payments), asked={})
+    streams = streams_of(found, charges, ids_by_charge(payments_in(payments)), asked={})
     said = sorted((each.name, each.expected, each.id is not None) for each in streams["u", TODAY])
     assert said == [("Bank", -250, False), ("Feinwerk", 2650, False), ("Netflix", Decimal("-12.99"), True)]
     before = {charge.day for each in streams["u", earlier] for charge in each.charges}

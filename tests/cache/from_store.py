@@ -33,6 +33,7 @@ class FromStore:
         self._session = session
         self._user_id = user_id
         self._render = render
+        self.state = self.recurring = None  # recurring payments are found anew
 
     @cached_property
     def _every_account(self) -> Sequence[StoredAccount]:

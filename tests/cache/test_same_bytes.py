@@ -75,6 +75,8 @@ def test_first_answers_are_those_of_the_tables(
         for months in (1, 24, 1_000):
             is_the_same(forgetful, slow, "getCashflow", user_ids[user], **named, months=months)
         is_the_same(forgetful, slow, "getSnapshot", user_ids[user], **named)
+        is_the_same(forgetful, slow, "listSubscriptions", user_ids[user], **named)
+        is_the_same(forgetful, slow, "listSubscriptionDetails", user_ids[user], **named, status="all", direction="all")
         for page in ({}, {"per_page": 50}, {"page": 2, "per_page": 50}, {"page": 3, "per_page": 50}, {"page": 90}):
             is_the_same(forgetful, slow, "listTransactions", user_ids[user], **PAGE | named | page)
 

@@ -12,6 +12,7 @@ from handlers.json_shapes import STANDING
 from handlers.work.sync import detection
 from handlers.work.sync.forecasts.basis import find_ahead
 from storage.recurring import decisions
+from tests.checked_commits import change
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_what_the_page_shows import GIRO, booked, statement
 from tests.imports.test_accounts import mt940
@@ -222,10 +223,8 @@ def test_a_payment_is_known_by_its_charge_where_its_id_has_changed(holder: Holde
     client, service = writer(holder), holder.service.services
     box = details(client)["Streambox"]
     say(client, box["id"], "dismissed")
-    service.everybody.execute(
-        "UPDATE recurring_decisions SET id = $2 WHERE user_id = $1", holder.user.id, "sub_as_it_was_before"
-    )
-    service.everybody.atomically(lambda session: session.changes(holder.user.id))
+    sql = "UPDATE recurring_decisions SET id = $2 WHERE user_id = $1"
+    change(service.everybody, holder.user.id, sql, holder.user.id, "sub_as_it_was_before")
     assert details(client, status="all")["Streambox"]["confirmation"] == "dismissed"
     say(client, box["id"], "confirmed")  # in place of what was said under the other id
     (kept,) = decisions.of_user(service.everybody, holder.user.id)
@@ -234,13 +233,11 @@ def test_a_payment_is_known_by_its_charge_where_its_id_has_changed(holder: Holde
         box["charges"][-1]["transactionId"],
         "confirmed",
     )
-    service.everybody.execute(
-        "UPDATE recurring_decisions SET transaction_id = 'txn_gone' WHERE user_id = $1", holder.user.id
-    )
-    service.everybody.atomically(lambda session: session.changes(holder.user.id))
+    sql = "UPDATE recurring_decisions SET transaction_id = 'txn_gone' WHERE user_id = $1"
+    change(service.everybody, holder.user.id, sql, holder.user.id)
     assert details(client, status="all")["Streambox"]["confirmation"] == "confirmed"
-    service.everybody.execute("UPDATE recurring_decisions SET id = 'sub_gone' WHERE user_id = $1", holder.user.id)
-    service.everybody.atomically(lambda session: session.changes(holder.user.id))
+    sql = "UPDATE recurring_decisions SET id = 'sub_gone' WHERE user_id = $1"
+    change(service.everybody, holder.user.id, sql, holder.user.id)
     assert details(client, status="all")["Streambox"]["confirmation"] == "none"
 
 

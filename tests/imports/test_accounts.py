@@ -14,7 +14,7 @@ from connectors.reference.bank_names import with_bank_names
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.operations.selection import selected_accounts
-from handlers.work.sync.detection import subscriptions_of
+from handlers.work.sync.detection import recurring_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.transactions import KEPT, Selection
@@ -197,7 +197,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     assert matching(database, user, Selection(account_ids=selected.filter)).height == 1
     (row,) = [row for row in eva.rows("transactions") if row["account_id"] == hidden.id]
     assert transactions.find(database, user, row["id"]) is None
-    assert subscriptions_of(database, user, selected, today=eva.services.clock.today()).is_empty()
+    assert recurring_of(database, user, selected, today=eva.services.clock.today()) == []
     eva.bring(write("more.xml", camt(SAVINGS, "2026-01-03 | 30.00 | B | c |")))
     assert amounts(eva, hidden.id) == [20, 30]
     assert names(eva) == [None]

@@ -3,15 +3,14 @@
 import threading
 from datetime import datetime, timedelta
 
-import polars as pl
 import pytest
 
 from analytics.classification.rules import ChosenCategory
-from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, kept_layouts, rules, users
 from storage.annotations import annotations
 from storage.annotations.annotation import Annotation
 from storage.database import Database
+from storage.detections import Detected
 from storage.kept_layouts import KeptLayout
 from tests.conftest import NOW
 from tests.storage.conftest import NewBank, bookings, dump
@@ -76,8 +75,8 @@ def test_removing_a_user_leaves_no_row_of_the_user_anywhere(new_bank: NewBank, n
             [row] = session.rows("SELECT id FROM transactions WHERE user_id = $1", each.user.id)
             said = annotations.with_tags(Annotation(row["id"], note="one"), ["Tag"], now=now)
             annotations.say(session, each.user.id, said, now=now)
-        found = pl.DataFrame(schema=SUBSCRIPTIONS)
-        detections.keep(each.database, each.user.id, ["a"], data_version=1, day=now.date(), found=found)
+        found = Detected("[]", now.date(), now.date())
+        detections.keep(each.database, each.user.id, ["a"], data_version=1, found=found)
         jobs.start(
             each.database, user_id=each.user.id, connection_id=each.connection.id, cooldown=timedelta(0), now=now
         )

@@ -24,12 +24,11 @@ def list_subscriptions(services: Services, report: Report, *, user: User) -> Non
     """List every recurring payment of a user with its id, incoming and outgoing, ended and dismissed ones too, one a
     line; those added by hand come last."""
     everything = accounts.everything(services.everybody, user.id)
-    streams = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
-    for row in streams.iter_rows(named=True):
-        amount = f"{in_digits(row['amount'], row['currency'])} {row['currency']}"
-        ended = "ended" if row["is_over"] else "goes on"
-        columns = (row["id"], row["direction"], ended, row["frequency"], amount)
-        report.line("\t".join((*columns, row["confirmation"], row["merchant_name"])))
+    for each in recurring_of(services.everybody, user.id, everything, today=services.clock.today()):
+        amount = f"{in_digits(each.amount, each.currency)} {each.currency}"
+        ended = "ended" if each.is_over else "goes on"
+        columns = (each.id, each.direction, ended, each.frequency, amount)
+        report.line("\t".join((*columns, each.confirmation, each.merchant_name)))
 
 
 def decide_subscription(

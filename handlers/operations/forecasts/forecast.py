@@ -2,26 +2,26 @@
 were."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
 import polars as pl
 
 from analytics.forecasting.back_test import TESTED_DAYS, Accuracy, accuracy
-from analytics.forecasting.flows import ids_by_charge, streams_of
+from analytics.forecasting.flows import streams_of
 from analytics.forecasting.projection import Event, NextPay, Stream, by_month, next_pay, project
 from analytics.periods import last_day
-from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
+from analytics.recurring.payment import DISMISSED, RecurringPayment, ids_by_charge
 from handlers.json_shapes import money
 from handlers.names import Json
 from handlers.operations.selection import selected_or_all
 from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import UserData
 from handlers.work.services import Services
-from handlers.work.sync.detection import goes_on, recurring_of
+from handlers.work.sync.detection import recurring_of
 from handlers.work.sync.forecasts.basis import Basis, basis_of
 from handlers.work.sync.forecasts.series import Series
 from storage import accounts
@@ -43,7 +43,7 @@ def get_forecast(
         found = basis_of(database, user_id, selected, today=today, session=session)
         known = selected_or_all(everything.accounts, None, caller) if caller.is_their_own else everything
         recurring = recurring_of(database, user_id, known, today=today, session=session)
-    dismissed = list(ids_by_charge(recurring.filter(confirmation=DISMISSED)))
+    dismissed = list(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     streams = streams_of(
         found.flows.filter(~pl.col("charge_ids").list.eval(pl.element().is_in(dismissed)).list.any()),
         _charges(found.rows),
@@ -51,9 +51,10 @@ def get_forecast(
         asked=found.asked,
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
-    added = recurring.filter(goes_on())
+    added = [each for each in recurring if each.goes_on]
     _add(streams, added, found, today)
-    of_charges = dict([*added.select("id", "added_to").iter_rows(), *found.rows.select("id", "account_id").iter_rows()])
+    of_charges = {each.id: each.added_to for each in added if each.added_to}
+    of_charges |= dict(found.rows.select("id", "account_id").iter_rows())
     series = {each.key: each for each in [*found.of_accounts, *found.of_currencies.values()]}  # one may be both
     shapes = {
         key: _shape(each, streams, of_charges, days=days, of_months=caller.figures_only) for key, each in series.items()
@@ -76,27 +77,32 @@ def get_forecast(
 
 
 def _add(
-    streams: defaultdict[tuple[str, date], list[Stream]], recurring: pl.DataFrame, found: Basis, today: date
+    streams: defaultdict[tuple[str, date], list[Stream]],
+    recurring: Iterable[RecurringPayment],
+    found: Basis,
+    today: date,
 ) -> None:
     """Add each recurring payment that was added by hand to today's streams of its account and of its currency, unless
     it is among them already, as detection found it too; changes `streams`, which are by key of the series and day."""
     charges = _charges(found.rows)
     by_key = {each.key: each for each in found.of_accounts}
-    for row in recurring.filter(pl.col("added_to").is_in(list(by_key))).iter_rows(named=True):
+    for payment in recurring:
+        if payment.added_to is None or payment.added_to not in by_key:
+            continue
         stream = Stream(
-            name=row["merchant_name"],
-            id=row["id"],
-            frequency=row["frequency"],
-            expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
-            charges=[charges[id_] for id_ in row["charge_ids"]]
+            name=payment.merchant_name,
+            id=payment.id,
+            frequency=payment.frequency,
+            expected=payment.amount if payment.direction == INCOMING else -payment.amount,
+            charges=[charges[id_] for id_ in payment.charge_ids]
             # A charge of zero, because nothing was booked yet
-            or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],
-            first_due=None if row["charge_ids"] else row["next_expected"],
-            asked=row["asked"],
+            or [Charge(id=payment.id, day=payment.last_charged, amount=Decimal(0))],
+            first_due=None if payment.charge_ids else payment.next_expected,
+            asked=payment.asked,
         )
-        of_currency = found.of_currencies[by_key[row["added_to"]].ledger.currency]
-        for key in {row["added_to"], of_currency.key}:
-            if all(each.id != row["id"] for each in streams[key, today]):
+        of_currency = found.of_currencies[by_key[payment.added_to].ledger.currency]
+        for key in {payment.added_to, of_currency.key}:
+            if all(each.id != payment.id for each in streams[key, today]):
                 streams[key, today].append(stream)
 
 

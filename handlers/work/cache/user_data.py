@@ -18,7 +18,7 @@ from handlers.web.request import Answer
 from handlers.work.cache.entries import Entries, Render, Shown, fit_copy, frame_bytes, with_leaf
 from storage.accounts import StoredAccount
 from storage.annotations.annotation import OwnWords
-from storage.changes.first_answers import FirstAnswers, Newest, Sum
+from storage.changes.first_answers import FirstAnswers, Newest, Recurring, Sum
 from storage.connections import Status
 from storage.database import Row
 from storage.transactions import Selection, for_search
@@ -92,6 +92,7 @@ class UserData:
         self.loaded = Need.ACCOUNTS
         self.parts = NO_PARTS  # analytics.searching.parts.PARTS
         self.has_parts: bool | None = None  # None: not known
+        self._first: FirstAnswers | None = None
         self._newest: Newest | None = None
         self._bookings_state: int | None = None  # None: not known
         self._render: Render | None = None
@@ -119,7 +120,7 @@ class UserData:
         """Take what a user's first answers say of connections and bookings."""
         self._newest, self._render = first.newest, render  # until the others are there
         self._bookings_state = first.bookings_state
-        self.statuses, self.has_parts = first.statuses, first.has_parts
+        self._first, self.statuses, self.has_parts = replace(first, newest=None), first.statuses, first.has_parts
         self.now_has(Need.STATUSES)
 
     def keep_bookings_of(self, former: "UserData") -> None:
@@ -143,6 +144,11 @@ class UserData:
             return len(self.entries) > SHORT_HISTORY and not self.entries.has_details
         self._asked_alone += 1
         return self._asked_alone == 1 or (self._newest is not None and len(self._newest) > SHORT_HISTORY)
+
+    @property
+    def recurring(self) -> Recurring | None:
+        """The recurring payments of all accounts, as first answers tell them; None where they do not."""
+        return self._first.recurring if self._first is not None else None
 
     def find(self, id_: str) -> Row | None:
         """The booking with this id, with all its details; None where there is none, or its account is hidden. It was

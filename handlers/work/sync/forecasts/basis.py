@@ -38,7 +38,7 @@ def basis_of(database: Database, user_id: str, selected: SelectedAccounts, *, to
         for pending in (False, True)
     )
     histories = transactions.histories(session, user_id, selected.ids, until=today)
-    asked = known_until.of_accounts(session, user_id, selected.accounts, today=today)
+    asked = known_until.read(session, user_id, selected.accounts, today=today).until(selected.accounts, today)
     of_accounts, left_out = series_of(selected.accounts, rows, waiting, histories, today)
     of_currencies = by_currency(of_accounts)
     known = {each.key: each for each in [*of_accounts, *of_currencies.values()]}
