@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.contract.demo_server import Demo
-from tests.page.conftest import Opening, sign_in
+from tests.page.conftest import Opening, pick, sign_in
 
 pytestmark = pytest.mark.requirement("page.tasks")
 
@@ -58,7 +58,7 @@ def test_ten_thousand_bookings_are_dropped_looked_into_stored_scrolled_found_and
     expect(file.get_by_text("10,000 new · 0 known")).to_be_visible(timeout=60_000)
     file.get_by_role("button", name="Import 10,000 new transactions").click()
     expect(file.get_by_text("Imported: 10,000 new transactions.")).to_be_visible(timeout=60_000)
-    page.get_by_role("link", name="Transactions").click()
+    page.get_by_role("link", name="Transactions", exact=True).click()
     expect(page.get_by_text("10,000 transactions")).to_be_visible()
     page.get_by_role("list", name="Transactions").get_by_role("link").first.focus()
     page.keyboard.press("End")
@@ -124,7 +124,7 @@ def test_a_rule_says_what_it_will_change_is_added_taken_back_and_removed(signed_
     add = form.get_by_role("button", name="Add rule")
     form.get_by_label("If", exact=True).fill("spotify")
     expect(add).to_be_disabled()
-    form.get_by_label("Category").select_option(label="Leisure")
+    pick(form.get_by_label("Category"), "Leisure")
     told = form.get_by_text(re.compile(r"^It will change \d+ transactions, and decide those to come\.$"))
     expect(told).to_be_visible()
     (number,) = re.findall(r"\d+", told.inner_text())
@@ -147,7 +147,7 @@ def test_four_tabs_go_on_after_their_tokens_have_gone_and_are_empty_after_a_sign
     for tab in tabs:
         expect(tab.locator("data.money:visible").first).to_be_visible()
         _refuse_once(tab)
-        tab.get_by_role("link", name="Transactions").click()
+        tab.get_by_role("link", name="Transactions", exact=True).click()
         expect(tab.locator(".long-list a").first).to_be_visible()
     tabs[-1].get_by_role("link", name="Settings").click()
     tabs[-1].get_by_role("button", name="Sign out").click()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.contract.demo_server import Demo
-from tests.page.conftest import Opening
+from tests.page.conftest import Opening, pick
 from tests.page.test_in_a_browser import exact, ids, total
 
 LANGUAGES = pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
@@ -78,8 +78,8 @@ def test_rows_deep_in_the_list_stay_readable_through_a_correction_and_show_it(si
     row.click()
     dialog = page.get_by_role("dialog", name="Transaction")
     choice = dialog.get_by_label("Category", exact=True)
-    wanted = "Health" if choice.input_value() != "HEALTH" else "Leisure"
-    choice.select_option(label=wanted)
+    wanted = "Health" if choice.input_value() != "Health" else "Leisure"
+    pick(choice, wanted)
     dialog.get_by_role("button", name="Correct", exact=True).click()
     expect(page.get_by_text(re.compile(r"Corrected: \d+ transaction"))).to_be_visible()
     expect(row).to_contain_text(wanted)
@@ -164,7 +164,9 @@ def test_a_sign_out_that_is_refused_is_said_and_the_session_goes_on(signed_in: O
 
 @pytest.mark.requirement("page.session")
 @pytest.mark.long
-def test_a_sign_out_ends_a_session_whose_token_has_ended_before(demo: Demo, signed_in: Opening) -> None:
+def test_a_sign_out_ends_a_session_whose_token_has_ended_before(
+    demo: Demo, signed_in: Opening, complaints: list[str]
+) -> None:
     page = signed_in("/months", user="solo")
     expect(page.locator("data.money:visible").first).to_be_visible()
     with page.expect_request("**/api/v1/**") as asked:
@@ -174,6 +176,7 @@ def test_a_sign_out_ends_a_session_whose_token_has_ended_before(demo: Demo, sign
     assert ended.status_code == 200
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("User name")).to_be_visible()
+    complaints[:] = [told for told in complaints if "401" not in told]  # what was asked by the token just then
 
 
 @pytest.mark.requirement("page.states")
@@ -318,7 +321,7 @@ def test_a_button_that_does_nothing_yet_looks_like_none_that_does(signed_in: Ope
     assert add.evaluate(look) == disabled
     assert disabled != form.get_by_role("button", name="Cancel").evaluate(look)
     form.get_by_label("If", exact=True).fill("spotify")
-    form.get_by_label("Category").select_option(label="Leisure")
+    pick(form.get_by_label("Category"), "Leisure")
     expect(add).to_be_enabled()
     assert set(add.evaluate(look)).isdisjoint(disabled)
 
@@ -379,8 +382,8 @@ def test_a_filter_that_is_chosen_while_the_search_waits_holds(signed_in: Opening
     expect(rows(page).first).to_be_visible()
     page.clock.install()
     page.get_by_role("searchbox").fill("rewe")
-    page.get_by_label("Category").select_option(label="Groceries")
-    page.get_by_label("Period").select_option(label="Last year")
+    pick(page.get_by_label("Category"), "Groceries")
+    pick(page.get_by_label("Period"), "Last year")
     page.clock.run_for(1000)
     page.wait_for_url("**/transactions?*search=rewe*")
     assert sorted(page.url.partition("?")[2].split("&")) == ["category=GROCERIES", "period=lastyear", "search=rewe"]
@@ -506,7 +509,7 @@ def test_a_merge_is_said_before_it_is_made_and_taken_back_and_that_two_ibans_dif
     into.select_option(value=first)
     there = "^(2 transactions go to .*2 of them are there|2 Buchungen kommen zu .*2 davon sind dort)"
     plan = re.compile(there + r".*1[.,]000.*, (as of 6 Feb 2026|Stand 6\. Feb\. 2026)\.")
-    expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(plan)
+    expect(page.get_by_role("dialog").get_by_role("status").first).to_have_text(plan)  # below it toasts
     merge.click()
     apart = page.get_by_role("button", name=re.compile("^(Separate|Trennen): "))
     expect(apart).to_be_visible()
@@ -518,7 +521,7 @@ def test_a_merge_is_said_before_it_is_made_and_taken_back_and_that_two_ibans_dif
     page.get_by_role("button", name=re.compile("^(Change|Ändern): ")).nth(2).click()
     into.select_option(value=first)
     plan = re.compile("Their IBANs differ: .* a new one|Die IBANs sind verschieden: .* eine neue")
-    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text(plan)
+    expect(page.get_by_role("dialog").get_by_role("status").first).to_contain_text(plan)
     merge.click()
     expect(apart).to_be_visible()
     assert [each["id"] for each in demo.read("/accounts", token)["accounts"]] == [first, second]

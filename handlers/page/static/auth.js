@@ -86,6 +86,7 @@ export async function signOut() {
     const headers = { Authorization: `Bearer ${await anew()}` }; // the one at hand may have ended before the session
     const { ok } = await fetch(`${AUTH_URL}/account/sign-out`, { method: "POST", headers });
     if (!ok) throw new SignInFailed();
+    [token, endsAt] = [null, 0]; // until the browser has left, nothing is asked by a token that has ended
   }
   channel?.postMessage("signed out");
   location.assign(isHere ? address("/") : `${AUTH_URL}/account`);
