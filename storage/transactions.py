@@ -37,7 +37,7 @@ RULE_COLUMNS = (
 )
 DETAILS = {
     **{name: dtype for name, dtype in columns(f"{DETAIL_COLUMNS}{RULE_COLUMNS}").items() if name not in KEPT},
-    **columns("id"),
+    **columns("id, end_to_end_id"),
 }
 """The columns read for a booking shown alone, besides KEPT; "id" is in both."""
 
@@ -184,7 +184,7 @@ def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: 
     none, or its account is hidden. With `may_be_hidden=False`, nobody looks whether the account is hidden, and the
     transaction is returned in any case."""
     rows = session.rows(
-        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2"
+        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS}, end_to_end_id FROM transactions WHERE user_id = $1 AND id = $2"
         f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
         *(user_id, transaction_id),
     )

@@ -15,9 +15,9 @@ from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
 from handlers.names import Json
 from handlers.operations import rules_in_words
-from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.categories.finer import INCLUDED, leaf_as_seen
 from handlers.operations.reports import balances, money_of, unconverted_header
-from handlers.operations.selection import readable_booking, selected_accounts
+from handlers.operations.selection import listed_values, readable_booking, selected_accounts
 from handlers.operations.words.row_words import DETAILED, asks_for_words, check_words
 from handlers.web.errors import NotFound
 from handlers.web.request import Answer, Request
@@ -27,6 +27,7 @@ from storage.accounts import SelectedAccounts
 from storage.importing.derivation import OWN_ACCOUNT_RULE
 
 RULES_OF_ACCOUNTS = ("category_rule", "merchant_rule", "detailed_rule")
+END_TO_END = "endToEndId"
 OUT_OF_SIGHT = "out-of-sight"  # shown instead of a rule about an account that the caller may not read
 MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
 
@@ -106,8 +107,11 @@ def explain_transaction(
     _services: Services, request: Request, reading: UserData, *, id: str, include: str | None = None
 ) -> Answer:
     """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer. To a
-    caller who may not read the other account, the transfer looks like a payment to somebody else. Raises NotFound."""
-    is_detailed, has_words = is_included(include), asks_for_words(include)
+    caller who may not read the other account, the transfer looks like a payment to somebody else. Raises NotFound.
+
+    `include` may also ask for the payer's own reference (END_TO_END), which the booking itself does not show."""
+    asked = listed_values("include", include, (*INCLUDED, END_TO_END))
+    is_detailed, has_words = DETAILED in asked, asks_for_words(include)
     check_words(request.principal, include, None)
     row = readable_booking(reading.find(id), request.principal)
     row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}
@@ -138,7 +142,8 @@ def explain_transaction(
         "rule": row["transfer_rule"],
         "reason": rules_in_words.transfer_reason(row),
     }
-    return Answer(body={"transactionId": id, **derived, "transfer": transfer})
+    reference = {END_TO_END: row["end_to_end_id"]} if END_TO_END in asked else {}
+    return Answer(body={"transactionId": id, **derived, "transfer": transfer, **reference})
 
 
 def _month(text: str, today: date) -> date:

@@ -210,3 +210,17 @@ def test_whoever_may_not_read_all_accounts_is_not_told_of_another_one(holder: Ho
         assert len(named["transactions"]) == (1 if code else 0)
         totals = asked("sumTransactions", coverage, **filters)
         assert [group["keys"] for group in totals["groups"]] == [{"detailedCategory": code}]
+
+
+@pytest.mark.requirement("explanations.reasons")
+def test_the_payers_own_reference_is_told_only_to_who_asks_for_it(holder: Holder, read_from: str) -> None:
+    day = date(2026, 11, 2)
+    record = TransactionRecord(booking_date=day, amount=Decimal(-9), currency="EUR", end_to_end_id="ORDER-7")
+    holder.bring(ACCOUNT, [record])
+    [booking] = holder.get("/transactions")["transactions"]
+    path = f"/transactions/{booking['id']}"
+    assert holder.get(f"{path}/explanation", include="endToEndId")["endToEndId"] == "ORDER-7"
+    assert "endToEndId" not in holder.get(f"{path}/explanation", include="detailedCategory")
+    assert "endToEndId" not in holder.get(path)
+    refused = holder.client.get("/transactions?include=endToEndId")
+    assert refused.status_code == 400

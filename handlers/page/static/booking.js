@@ -13,7 +13,7 @@ import { named, t } from "./words.js";
 export default function Booking({ id, person, onClose }) {
   const path = one("transactions", id);
   const row = useRead(path);
-  const reasons = useRead(`${path}/explanation`, { include: "detailedCategory,annotation" });
+  const reasons = useRead(`${path}/explanation`, { include: "detailedCategory,annotation,endToEndId" });
   const isUnknown = row.error?.status === 404 || row.error?.status === 400;
   return html`<${Dialog} title=${t("row")} onClose=${onClose}>
     ${isUnknown
@@ -36,6 +36,7 @@ function DetailText({ row, reasons, person, onClose }) {
     ["purpose", row.purpose !== partyOf(row) && row.purpose],
     ["counterpartMandateReference", row.counterpartMandateReference],
     ["counterpartCreditorId", row.counterpartCreditorId],
+    ["endToEndId", reasons?.endToEndId],
     ["sepaPurposeCode", row.sepaPurposeCode],
     ["bankTransactionCode", row.bankTransactionCode],
     ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
