@@ -47,14 +47,16 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 
 def choice_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the sources that can be connected, and the user's connections, except that of uploaded files, with what can
-    be done about each."""
+    be done about each; only the connection that the address names, if it names one of the user's."""
     sources = site.services.connecting.sources
     connected = site.connections_of(user.id)
+    renewed = _connection_of(site, user, visit.parameters.get("connection", ("",))[0])
     return site.page(
         "connect.html",
         visit.words,
         sources=[each for each in sources.values() if each.is_set_up],
-        banks=[each for each in connected if each.connector != Uploads.name],
+        banks=[each for each in connected if each.connector != Uploads.name] if renewed is None else [renewed],
+        renewed=renewed,
         live=sources.keys(),
         closed=[each.id for each in connected if not site.services.sync_engine.has_key(each)],
         key_missing=KEY_MISSING,
@@ -137,11 +139,14 @@ def step_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respons
 
 
 def answer(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Hand the answer in the form to the source, and redirect to the next step; a person who says too early that a step
+    """Hand the answer in the form to the source, and redirect to the next step, or to the one before if that is what
+    the form says; a person who says too early that a step
     elsewhere is done learns that it is not. Raises Mistake where the attempt is over."""
     own = ("form_token", "attempt")
     given = {name: value for name, value in visit.form.items() if name not in own}
     attempt_id = visit.form.get("attempt", "")
+    if "back" in given:
+        return _redirect_to_step(site, visit, _attempt(site, user, browser, attempt_id, is_back=True))
     has_waited = _attempt(site, user, browser, attempt_id).waits_seconds is not None
     attempt = _attempt(site, user, browser, attempt_id, given)
     return _redirect_to_step(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
@@ -188,12 +193,20 @@ def _connection_of(site: Site, user: User, connection_id: str) -> StoredConnecti
 
 
 def _attempt(
-    site: Site, user: User, browser: Browser, attempt_id: str, given: Mapping[str, str] | None = None
+    site: Site,
+    user: User,
+    browser: Browser,
+    attempt_id: str,
+    given: Mapping[str, str] | None = None,
+    *,
+    is_back: bool = False,
 ) -> Attempt:
-    """The attempt in its present state or, if `given` is an answer, after that answer, which the source gets; raises
-    Mistake if the attempt is over or another browser's."""
+    """The attempt in its present state or, if `given` is an answer, after that answer, which the source gets; with
+    `is_back` at the question before. Raises Mistake if the attempt is over or another browser's."""
     connecting = site.services.connecting
     try:
+        if is_back:
+            connecting.back(user.id, attempt_id, browser=browser.id_hash)
         if given is None:
             return connecting.find(user.id, attempt_id, browser=browser.id_hash)
         return connecting.answer(user.id, attempt_id, given, browser=browser.id_hash)

@@ -57,7 +57,7 @@ def step(site: Site, visit: Visit) -> Response:
     passkey = visit.form.get("passkey", "")
     outcome = site.server.sign_in.second_step(
         browser,
-        passkey or visit.form.get("code", ""),
+        passkey or _typed_code(visit),
         address=visit.address,
         known_browser=visit.known_browser,
         is_passkey=bool(passkey),
@@ -109,12 +109,17 @@ def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
-    typed = visit.form.get("code", "")
-    proof = site.server.sign_in.check_second_factor(user, browser, typed, address=visit.address)
+    proof = site.server.sign_in.check_second_factor(user, browser, _typed_code(visit), address=visit.address)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof, is_code_wrong=True)
     site.server.second_factors.turn_off(user.id)
     return site.redirect(site.address("/account?notice=second_factor_removed"))
+
+
+def _typed_code(visit: Visit) -> str:
+    """The recovery code in the form, which has a field of its own so that phones show digits for the other, else the
+    code of the app."""
+    return visit.form.get("recovery_code") or visit.form.get("code", "")
 
 
 def _needs_code(site: Site, browser: Browser) -> bool:

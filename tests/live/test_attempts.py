@@ -41,6 +41,15 @@ ASK_TAN = Question(
 )
 
 
+ASK_LOGIN = Question(
+    text=Sentence(en="Who?", de="Wer?"),
+    fields=(
+        FormField(name="login", label=Sentence(en="Login", de="Anmeldename")),
+        FormField(name="pin", label=Sentence(en="PIN", de="PIN"), is_secret=True),
+    ),
+)
+
+
 @dataclass
 class Bank:
     """Asks for a TAN and remembers those that came; `meanwhile` happens while it looks at one."""
@@ -48,9 +57,12 @@ class Bank:
     name: str = "bank"
     meanwhile: Callable[[], object] = int
     is_same: bool | None = True
+    asks_login: bool = False
     tans: list[str] = field(default_factory=list)
 
     def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
+        if self.asks_login and "login" not in answer.given:
+            return ASK_LOGIN
         if "tan" not in answer.given:
             return ASK_TAN
         self.tans.append(answer.given["tan"])
@@ -108,6 +120,28 @@ def test_an_answer_that_is_sent_twice_goes_to_the_bank_once(scene: Scene) -> Non
     assert [each.step.text for each in seen] == [ASK_TAN.text]
     again = scene.answer(attempt, "111111")
     assert (again.connection, done.is_new, again.is_new) == (done.connection, True, False)
+    assert scene.bank.tans == ["111111"]
+
+
+def test_back_leads_to_the_question_before_with_what_was_answered_except_secrets_and_asks_the_bank_nothing(
+    scene: Scene,
+) -> None:
+    scene.bank.asks_login = True
+    attempt = scene.begin()
+    assert not attempt.can_go_back
+    given = {"login": "eva", "pin": "12345"}
+    scene.connecting.answer(scene.user_id, attempt.id, given, browser="b1")
+    assert scene.find(attempt).can_go_back
+    scene.connecting.back(scene.user_id, attempt.id, browser="b1")
+    again = scene.find(attempt)
+    assert isinstance(again.step, Question)
+    assert [(each.name, each.default) for each in again.step.fields] == [("login", "eva"), ("pin", "")]
+    assert not again.can_go_back
+    scene.connecting.back(scene.user_id, attempt.id, browser="b1")  # pressed twice
+    with pytest.raises(AttemptUnknown):
+        scene.connecting.back(scene.user_id, attempt.id, browser="another")
+    scene.connecting.answer(scene.user_id, attempt.id, {**given, "login": "adam"}, browser="b1")
+    assert scene.answer(attempt, "111111").connection is not None
     assert scene.bank.tans == ["111111"]
 
 

@@ -30,7 +30,7 @@ from connectors.connector import (
     UserActionRequired,
 )
 from connectors.sources.enable_banking.application import NotAccessible, RequestRefused, WrongPeriod
-from connectors.sources.enable_banking.connector import EnableBanking
+from connectors.sources.enable_banking.connector import COUNTRIES, EnableBanking
 from tests.simulators.enable_banking import row
 from tests.simulators.web_bank import Asked, Said, WebBank, serving
 
@@ -356,12 +356,25 @@ def test_the_person_names_a_country_and_chooses_one_of_its_banks(asking: Asking)
     bank = Sentence(en="Which bank is it? You sign in there.", de="Welche Bank ist es? Sie melden sich dort an.")
     no_bank = Sentence(en="This bank is not in the list.", de="Diese Bank steht nicht in der Liste.")
     banks = (("die bank", "die bank"), ("Sparkasse", "Sparkasse"))
-    assert question(asking.step()) == (country, None, ())
-    assert question(asking.step(country="Germany")) == (country, no_country, ())
+    assert question(asking.step()) == (country, None, COUNTRIES)
+    assert question(asking.step(country="Germany")) == (country, no_country, COUNTRIES)
     assert asking.provider.paths() == []
     assert question(asking.step(country=" de ")) == (bank, None, banks)
     assert asking.provider.asked[0].query == {"country": "DE", "psu_type": "personal"}
     assert question(asking.step(country="DE", bank="Volksbank")) == (bank, no_bank, banks)
+
+
+def test_a_bank_is_found_by_the_beginning_of_its_name(asking: Asking) -> None:
+    names = ("ING", "ING Business", "Sparkasse Köln", "Sparkasse Ulm")
+    asking.hears("GET /aspsps", {"aspsps": [{"name": each, "maximum_consent_validity": 100} for each in names]})
+    asking.hears("POST /auth", {"url": "https://bank.example/auth"})
+    several = Sentence(en="Several banks begin so. Choose yours.", de="Mehrere Banken beginnen so. Wählen Sie Ihre.")
+    here = (("Sparkasse Köln", "Sparkasse Köln"), ("Sparkasse Ulm", "Sparkasse Ulm"))
+    assert question(asking.step(country="DE", bank="spark"))[1:] == (several, here)
+    for typed in ("sparkasse u", "ing"):
+        assert isinstance(asking.step(country="DE", bank=typed), Redirect)
+    asked = [each.document()["aspsp"]["name"] for each in asking.provider.asked if each.path == "/auth"]
+    assert asked == ["Sparkasse Ulm", "ING"]
 
 
 @pytest.mark.parametrize("told", [{}, {"aspsps": ["Sparkasse"]}, {"aspsps": None}])

@@ -158,6 +158,12 @@ def signs_in_at_the_bank(person: Visitor) -> None:
 def test_enable_banking_leads_to_the_bank_and_back(visitor: Visiting, language: str) -> None:
     person = visitor(language)
     person.start("Enable Banking")
+    country = person.page.get_by_label(person.words("Country", "Land"))
+    country.select_option("AT")
+    person.press("Next", "Weiter")
+    person.press("Back", "Zurück")
+    expect(country).to_have_value("AT")
+    country.select_option("DE")
     person.press("Next", "Weiter")
     person.press("Next", "Weiter")
     signs_in_at_the_bank(person)
@@ -256,7 +262,9 @@ def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
     assert connection(live, person.user)["quota"]["used"] == before["quota"]["used"] == 0
 
     card.get_by_role("link", name=person.words("Renew", "Erneuern")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(person.words(f"Renew {BANK}", f"{BANK} erneuern"))
     person.press(f"Renew {BANK}", f"{BANK} erneuern")
+    expect(page.get_by_role("heading", level=1)).to_have_text(person.words(f"Renew {BANK}", f"{BANK} erneuern"))
     signs_in_at_the_bank(person)
     person.is_connected(BANK)
     assert connection(live, person.user)["id"] == before["id"]
@@ -290,6 +298,6 @@ def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, vi
     reminder = person.page.get_by_role("listitem").filter(has_text="Beispielbank:")
     expect(reminder).to_contain_text("Beispielbank: Die Zustimmung endet in weniger als 7 Tagen")
     reminder.get_by_role("link").click()
-    expect(person.page).to_have_url(re.compile(r"/account/connect#con_"))
+    expect(person.page).to_have_url(re.compile(r"/account/connect\?connection=con_"))
     person.press("Beispielbank erneuern", "Beispielbank erneuern")
     person.is_connected("Beispielbank")

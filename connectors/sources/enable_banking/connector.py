@@ -47,10 +47,19 @@ SESSION_ID = re.compile(r"[\w-]{1,100}")
 
 BUSINESS = "business"
 
+# Where banks answer through Enable Banking: the European Economic Area and the United Kingdom, as they call themselves
+COUNTRIES = (
+    ("BG", "Bălgarija"), ("BE", "België / Belgique"), ("CZ", "Česko"), ("DK", "Danmark"), ("DE", "Deutschland"),
+    ("EE", "Eesti"), ("GR", "Elláda"), ("ES", "España"), ("FR", "France"), ("HR", "Hrvatska"), ("IE", "Ireland"),
+    ("IS", "Ísland"), ("IT", "Italia"), ("CY", "Kýpros"), ("LV", "Latvija"), ("LI", "Liechtenstein"),
+    ("LT", "Lietuva"), ("LU", "Luxembourg"), ("HU", "Magyarország"), ("MT", "Malta"), ("NL", "Nederland"),
+    ("NO", "Norge"), ("AT", "Österreich"), ("PL", "Polska"), ("PT", "Portugal"), ("RO", "România"),
+    ("SI", "Slovenija"), ("SK", "Slovensko"), ("FI", "Suomi"), ("SE", "Sverige"), ("GB", "United Kingdom"),
+)  # fmt: skip
 COUNTRY = Question(
     text=Sentence(en="In which country is your bank?", de="In welchem Land ist Ihre Bank?"),
     fields=(
-        FormField(name="country", label=Sentence(en="Country, two letters", de="Land, zwei Buchstaben"), default="DE"),
+        FormField(name="country", label=Sentence(en="Country", de="Land"), choices=COUNTRIES, default="DE"),
         FormField(
             name="psu_type",
             label=Sentence(en="Whose accounts are they?", de="Wessen Konten sind es?"),
@@ -61,6 +70,7 @@ COUNTRY = Question(
 )
 NO_COUNTRY = Sentence(en="Two letters, such as DE or AT.", de="Zwei Buchstaben wie DE oder AT.")
 WHICH_BANK = Sentence(en="Which bank is it? You sign in there.", de="Welche Bank ist es? Sie melden sich dort an.")
+SEVERAL_BANKS = Sentence(en="Several banks begin so. Choose yours.", de="Mehrere Banken beginnen so. Wählen Sie Ihre.")
 NO_SUCH_BANK = Sentence(en="This bank is not in the list.", de="Diese Bank steht nicht in der Liste.")
 
 Ask = Callable[[dict[str, str]], Json]
@@ -105,12 +115,13 @@ class EnableBanking(LiveSource):
         wanted = str(reply.given.get("bank") or connection.settings.get("bank", "")).strip()
         is_business = (reply.given.get("psu_type") or connection.settings.get("psu_type")) == BUSINESS
         banks = self._banks(country, now, is_business=is_business)
-        chosen = next((each for each in banks if each["name"].casefold() == wanted.casefold()), None)
-        if chosen is None:
-            choices = tuple((each["name"], each["name"]) for each in banks)
+        found = _banks_called(wanted, banks)
+        if len(found) != 1:
+            choices = tuple((each["name"], each["name"]) for each in found or banks)
             field = FormField(name="bank", label=Sentence(en="Bank", de="Bank"), choices=choices)
-            return Question(text=WHICH_BANK, fields=(field,), problem=NO_SUCH_BANK if wanted else None)
-        return self._redirect_to(chosen, country, reply, now, is_business=is_business)
+            problem = None if not wanted else SEVERAL_BANKS if found else NO_SUCH_BANK
+            return Question(text=WHICH_BANK, fields=(field,), problem=problem)
+        return self._redirect_to(found[0], country, reply, now, is_business=is_business)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
         """Whether both connections show an account in common, by hashes that outlive a session; None where one shows
@@ -244,6 +255,13 @@ class EnableBanking(LiveSource):
             secrets={"session": id_},
             consent_expires_at=moment(members(session.get("access")).get("valid_until")),
         )
+
+
+def _banks_called(wanted: str, banks: Sequence[Json]) -> Sequence[Json]:
+    """The bank of this name, whatever its case; where there is none, all whose names begin so."""
+    name = wanted.casefold()
+    called = [each for each in banks if each["name"].casefold() == name]
+    return called[:1] or [each for each in banks if name and each["name"].casefold().startswith(name)]
 
 
 def _psu_type(is_business: bool) -> str:

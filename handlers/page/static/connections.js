@@ -34,7 +34,7 @@ function Care({ connection: { bankName, id, source } }) {
   const pages = `${AUTH_URL}/account/connect`;
   if (SHARED.includes(source)) return html`<p class="care"><a class="button" href="${AUTH_URL}/account/shares" data-leaves aria-label="${t("leave_share")}: ${bankName}">${t("leave_share")}</a></p>`;
   return html`<p class="care">
-    ${!READ_HERE.includes(source) && html`<a class="button" href="${pages}#${id}" data-leaves aria-label="${t("renew")}: ${bankName}">${t("renew")}</a>`}
+    ${!READ_HERE.includes(source) && html`<a class="button" href="${pages}?connection=${id}" data-leaves aria-label="${t("renew")}: ${bankName}">${t("renew")}</a>`}
     ${source !== "files" && html`<a class="button" href="${pages}/disconnect?connection=${id}" data-leaves aria-label="${t("disconnect")}: ${bankName}">${t("disconnect")}</a>`}
   </p>`;
 }

@@ -25,7 +25,7 @@ export default function Needs({ person }) {
   const questions = hidden.filter(({ perhapsSameAs }) => perhapsSameAs);
   const needs = [
     ...connections.map((each) => [each, reminderOf(each)]).filter(([, reminder]) => reminder).map(([{ bankName, id }, reminder]) =>
-      html`<${Need} key=${id} to="${AUTH_URL}/account/connect#${id}" leaves step=${t("renew")} about=${bankName}><strong>${bankName}:</strong> ${reminder}<//>`),
+      html`<${Need} key=${id} to="${AUTH_URL}/account/connect?connection=${id}" leaves step=${t("renew")} about=${bankName}><strong>${bankName}:</strong> ${reminder}<//>`),
     ...(questions.length > 0 ? [html`<${SameAccounts} key="same" accounts=${questions} person=${person} />`] : []),
     ...problems.filter(({ kind }) => WRONG.includes(kind)).map(({ account, message }) =>
       html`<${Need} key=${account + message} to=${address("/import")} step=${t("import_title")} about=${account}><${Told} text="${account}: ${message}" /><//>`),

@@ -36,6 +36,7 @@ from storage.users import User
 RETURN_PATH = "/connect/return"
 BANK_NAME_CHARACTERS_MAX = 70
 # A step makes several requests of at most two minutes; after that its process must have ended
+BEFORE = "before"  # in an attempt's content: the content with the question before its present step
 STEP_LASTS_MAX = timedelta(minutes=5)
 FAILED = "This did not work because of an internal error. Nothing was connected."
 DISCONNECT_WITHIN = 30.0  # seconds to wait for providers when connections are ended
@@ -53,13 +54,16 @@ class AttemptUnknown(Exception):
 
 class Attempt(Struct, frozen=True, kw_only=True):
     """The state of an attempt to connect a bank: a step that waits for the person, a connection, or the reason why
-    there is none. `is_new` is True only for the caller whose step made or renewed the connection."""
+    there is none. `is_new` is True only for the caller whose step made or renewed the connection; `renewed` is the
+    connection that a waiting attempt renews; with `can_go_back` there was a question before the present step."""
 
     id: str
     source: LiveSource
     step: Question | Redirect | None = None
     connection: StoredConnection | None = None
     is_new: bool = False
+    renewed: StoredConnection | None = None
+    can_go_back: bool = False
     refusal: str | None = None
 
     @property
@@ -131,6 +135,22 @@ class Connecting:
         asked = step.fields if isinstance(step, Question) else ()
         return self._step(stored, {each.name: given.get(each.name) or each.default for each in asked}, {})
 
+    def back(self, user_id: str, attempt_id: str, *, browser: str | None) -> None:
+        """Go back to the question before the present step, if there is one and no step is being taken; nothing is sent
+        to the source. Raises AttemptUnknown."""
+        stored = self._find(user_id, attempt_id, browser)
+        before = stored.content.get(BEFORE)
+        if stored.outcome is not None or stored.taken_at is not None or before is None:
+            return
+        now, state = self._clock.now(), _new_state(user_id)
+
+        def work(session: Session) -> None:
+            if not connection_attempts.take(session, self._keys, stored, state=state, now=now):
+                raise AttemptUnknown(AttemptUnknown.__doc__)
+            connection_attempts.go_on(session, self._keys, stored, before)
+
+        self._store.of(user_id).atomically(work)
+
     def resume(self, returned: Mapping[str, str], *, browser: str | None) -> tuple[str, Attempt]:
         """Take the next step after a browser has come back from the provider with these parameters, and return the
         user's id and the attempt. Raises AttemptUnknown for a state that is unknown, used, expired, or another
@@ -198,7 +218,14 @@ class Connecting:
             since = stored.taken_at
             is_broken_off = since is not None and since + STEP_LASTS_MAX <= self._clock.now()
             step = None if is_broken_off else _step_of(stored.content)
-            return Attempt(id=stored.id, source=live, step=step, refusal=None if step else BROKEN_OFF)
+            return Attempt(
+                id=stored.id,
+                source=live,
+                step=step,
+                renewed=self._connection_to_renew(stored),
+                can_go_back=BEFORE in stored.content,
+                refusal=None if step else BROKEN_OFF,
+            )
         if stored.outcome != CONNECTED or stored.created_connection_id is None:
             return Attempt(id=stored.id, source=live, refusal=stored.outcome)
         made = connections.find(self._store.of(stored.user_id), stored.user_id, stored.created_connection_id)
@@ -236,7 +263,7 @@ class Connecting:
             return self._refuse(stored, FAILED)
         if isinstance(step, Done):
             return self._connect(stored, step, all_given, renewed)
-        kept = {"given": all_given, "step": to_builtins(step)}
+        kept = {"given": all_given, "step": to_builtins(step), **_way_back(stored.content, step, given)}
         database.atomically(lambda session: connection_attempts.go_on(session, self._keys, stored, kept))
         return Attempt(id=stored.id, source=live, step=step)
 
@@ -319,6 +346,16 @@ class Connecting:
         self.did(made.user_id, deed)
         log.info("connection=%s user=%s connected", made.id, made.user_id)
         return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)
+
+
+def _way_back(content: Mapping[str, Any], step: Question | Redirect, given: Mapping[str, Any]) -> source.Json:
+    """What can be gone back to from this step, as a member of its content: the question just answered, with the answers
+    except secrets; the one before that if nothing could be answered or the answer was wrong. Empty without any."""
+    asked = _step_of(content)
+    if not isinstance(asked, Question) or not asked.fields or (isinstance(step, Question) and step.problem):
+        return {BEFORE: content[BEFORE]} if BEFORE in content else {}
+    fields = [each if each.is_secret else replace(each, default=given.get(each.name, "")) for each in asked.fields]
+    return {BEFORE: {**content, "step": to_builtins(replace(asked, fields=fields, problem=None))}}
 
 
 def _disconnect(live: LiveSource, left: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
