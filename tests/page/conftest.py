@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 from tests.browsers import running_browser
 from tests.contract.demo_server import Demo, running_demo
@@ -119,6 +119,12 @@ def sign_in(page: Page, user: str) -> None:
     page.get_by_label(re.compile("^(Password|Passwort)$")).fill(f"demo-{user}-2024")
     page.keyboard.press("Enter")
     is_shown(page)
+
+
+def pick(field: Locator, text: str) -> None:
+    """Choose what is called so in a field that is typed into."""
+    field.fill(text)
+    field.page.locator(".picks li", has_text=re.compile(rf"^{re.escape(text)}\b")).first.click()
 
 
 def is_shown(page: Page) -> None:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.contract.demo_server import SCOPES, WRITING, Demo
-from tests.page.conftest import Opening
+from tests.page.conftest import Opening, pick
 from tests.page.test_layouts import FEBRUARY, kept_of
 from tests.page.test_own_rules import SAID, lines, rule_of
 from tests.page.test_what_broke import statement
@@ -136,7 +136,7 @@ def test_what_a_correction_will_change_is_said_of_the_place_chosen_last(signed_i
     dialog = page.get_by_role("dialog", name="Transaction")
     let_go = held(page, "**/corrections?**", "POST")
     with page.expect_request("**/corrections?**"):
-        dialog.get_by_label("Category", exact=True).select_option(label="Leisure")
+        pick(dialog.get_by_label("Category", exact=True), "Leisure")
     dialog.get_by_label("Which transactions").select_option(label="this one alone")
     expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
     let_go()
@@ -150,7 +150,7 @@ def test_a_correction_that_ends_late_does_not_close_the_booking_that_was_opened_
     rows = page.get_by_role("list", name="Transactions").get_by_role("link")
     dialog = page.get_by_role("dialog", name="Transaction")
     rows.first.click()
-    dialog.get_by_label("Category", exact=True).select_option(label="Leisure")
+    pick(dialog.get_by_label("Category", exact=True), "Leisure")
     dialog.get_by_label("Which transactions").select_option(label="this one alone")
     let_go = held(page, "**/annotation", "PATCH")
     with page.expect_request(lambda asked: asked.method == "PATCH"):
@@ -172,8 +172,8 @@ def test_a_rule_that_is_saved_late_does_not_close_the_one_that_is_being_changed_
     words = SAID["en-GB"]
     page = signed_in("/settings", user="solo")
     card = page.get_by_role("region", name=words["rules"])
-    rule_of(page, words, "spotify", "HEALTH")
-    rule_of(page, words, "spot", "HEALTH")
+    rule_of(page, words, "spotify", "Health")
+    rule_of(page, words, "spot", "Health")
     card.get_by_role("button", name=words["change"] + words["first"]).click()
     value = card.get_by_role("form", name=words["edit"]).get_by_label(words["if"], exact=True)
     value.fill("netflix")

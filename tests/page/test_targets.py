@@ -3,12 +3,13 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.conftest import Opening
+from tests.page.conftest import Opening, pick
 
 SAID = {
     "en-GB": {
         "set": "Set a target",
         "category": "Category",
+        "housing": "Housing",
         "amount": "Amount",
         "period": "Period",
         "save": "Save",
@@ -21,6 +22,7 @@ SAID = {
     "de-DE": {
         "set": "Ziel setzen",
         "category": "Kategorie",
+        "housing": "Wohnen",
         "amount": "Betrag",
         "period": "Zeitraum",
         "save": "Speichern",
@@ -44,7 +46,7 @@ def test_a_target_stands_beside_what_was_spent_and_can_be_taken_back(signed_in: 
     targets.get_by_role("button", name=words["set"]).click()
     expect(targets.locator("p").first).to_contain_text(words["held"])
     expect(targets.get_by_role("button", name=words["save"])).to_be_disabled()
-    targets.get_by_label(words["category"]).select_option("RENT")
+    pick(targets.get_by_label(words["category"]), words["housing"])
     targets.get_by_label(words["amount"]).fill("1000")
     targets.get_by_role("button", name=words["save"]).click()
     expect(lines.locator(".row-about")).to_have_text([words["left"]])

@@ -55,6 +55,7 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
   const rowAt = (index) => rowIn(kept.current.pages, index);
 
   const measure = () => {
+    if (!list.current) return; // has just gone
     const height = rowHeight();
     const top = -list.current.getBoundingClientRect().top;
     const from = Math.max(0, Math.floor(top / height) - AROUND);

@@ -5,7 +5,7 @@ import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
 import "./overview.js"; // what is seen first
 import { Bones, Dialog, Failed, Loaded, Place, SignOut, State, Toasts } from "./parts.js";
-import { BASE, PUBLIC_URL, address, beside, followLinks, go, leave, usePlace } from "./place.js";
+import { BASE, PUBLIC_URL, address, beside, followLinks, go, leave, rememberPlaces, usePlace } from "./place.js";
 import { html, render, useEffect, useEvents, useState } from "./ui.js";
 import { speak, t } from "./words.js";
 
@@ -64,7 +64,9 @@ function Frame() {
   const { path, parameters } = usePlace();
   const person = usePerson();
   const live = useModule("live");
-  useEffect(() => scrollTo(0, 0), [path]);
+  useEffect(() => {
+    if (history.state?.at === undefined) scrollTo(0, 0); // Back leads to where one was
+  }, [path]);
   const place = [...PLACES, ...ASIDE, ...BEHIND].find((name) => pathOf(name) === path);
   const module = useModule(place); // loaded when it is opened for the first time
   let content;
@@ -151,6 +153,7 @@ async function start() {
   await speak(chosen);
   writeAs(chosen);
   document.addEventListener("click", followLinks);
+  rememberPlaces();
   const open = `${new URL(PUBLIC_URL).origin}${location.pathname}${location.search}`;
   if (new URL(PUBLIC_URL).origin !== location.origin) {
     if (isSameMachine(PUBLIC_URL)) return location.replace(open);

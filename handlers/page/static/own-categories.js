@@ -2,6 +2,7 @@
 import { change, useRead } from "./api.js";
 import { CATEGORIES } from "./icons.js";
 import { Card, Line, Loaded, tried } from "./parts.js";
+import { Pick } from "./pick.js";
 import { html, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
 
@@ -36,18 +37,13 @@ const inWords = (leaf) => leaf?.name[document.documentElement.lang];
 export function PlaceChoice({ value, onChoose, none }) {
   const { data } = useRead("/categories");
   const own = (category, leaf) =>
-    (data?.own ?? []).filter((each) => each.category === category && each.detailedCategory === leaf).map(({ id, name }) => [id, `${leaf ? "– " : ""}${name}`]);
+    (data?.own ?? []).filter((each) => each.category === category && each.detailedCategory === (leaf?.code ?? null)).map(({ id, name }) => [id, name, leaf ? inWords(leaf) : t(category)]);
   const below = (category) => [
     [category, t(category)],
-    ...own(category, null),
-    ...(data?.categories ?? []).filter((leaf) => leaf.category === category).flatMap((leaf) => [[leaf.code, inWords(leaf)], ...own(category, leaf.code)]),
+    ...own(category),
+    ...(data?.categories ?? []).filter((leaf) => leaf.category === category).flatMap((leaf) => [[leaf.code, inWords(leaf), t(category)], ...own(category, leaf)]),
   ];
-  return html`<select class="choice" aria-label=${t("category")} value=${value} onChange=${(event) => onChoose(event.target.value)}>
-    ${none && html`<option value="" selected=${!value}>${none}</option>`}
-    ${CATEGORIES.map((category) => html`<optgroup key=${category} label=${t(category)}>
-      ${below(category).map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
-    </optgroup>`)}
-  </select>`;
+  return html`<${Pick} name=${t("category")} value=${value} onChoose=${onChoose} options=${[...(none ? [["", none]] : []), ...CATEGORIES.flatMap(below)]} />`;
 }
 
 /** A name for a new one below the place that is chosen; `onMade` gets its id. */

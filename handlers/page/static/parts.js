@@ -244,7 +244,7 @@ export function BookingParts({ row, isFirstOfDay, person, tag = row.category && 
   const title = partyOf(row);
   const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [row.splits?.length > 0 && t("splits"), ...(row.tags ?? []), row.note && t("note"), name, row.purpose !== title && row.purpose]).filter(Boolean).join(" · ");
   const written = shortDay(row.bookingDate, person.profile.today).replace(/ (?!\d{4}$)/g, "\u00a0"); // a year may stand below the day
-  return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${written} />`}</span>
+  return html`<span class="row-day ${isFirstOfDay ? "" : "again"}"><${Day} date=${row.bookingDate} text=${written} /></span>
     <${CategoryTile} category=${row.category} />
     <${Titled} title=${title} about=${about} />
     ${tag !== false && html`<span class="row-tag">${tag && html`<span class="tag">${tag}</span>`}</span>`}

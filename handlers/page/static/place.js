@@ -12,6 +12,8 @@ export const PUBLIC_URL = told.public ?? "";
 export const SCOPES = told.scopes ?? "";
 
 const CHANGED = "placechange";
+const THEIR_OWN = ["wheel", "touchstart", "pointerdown", "keydown"];
+const COMES_WITHIN = 3000; // milliseconds: what comes later moves nothing
 
 /** The address of a place with parameters; those that are empty are left out. */
 export function address(path, parameters = {}) {
@@ -26,8 +28,39 @@ export const beside = (parameters) => address(here().path, { ...Object.fromEntri
 /** Open a place; `replace` where going back should skip the one before. */
 export function go(to, { replace = false } = {}) {
   if (replace) history.replaceState(history.state, "", to);
-  else history.pushState({ isOpenedHere: true }, "", to);
+  else {
+    remember();
+    history.pushState({ isOpenedHere: true }, "", to);
+  }
   dispatchEvent(new Event(CHANGED));
+}
+
+/** Where the person is on the open place, for when they come back. */
+const remember = () => history.replaceState({ ...history.state, at: scrollY }, "");
+
+let stopGoing = () => {};
+
+/** Scroll to where the person was, while the place grows that long again, unless they scroll themselves. */
+function goBackTo(at = 0) {
+  stopGoing();
+  const grown = new ResizeObserver(() => scrollTo(0, at));
+  const timer = setTimeout(() => stopGoing(), COMES_WITHIN);
+  stopGoing = () => {
+    grown.disconnect();
+    clearTimeout(timer);
+    for (const type of THEIR_OWN) removeEventListener(type, stopGoing);
+  };
+  for (const type of THEIR_OWN) addEventListener(type, stopGoing, { once: true, passive: true });
+  grown.observe(document.body);
+}
+
+/** From now on Back leads to where one was. */
+export function rememberPlaces() {
+  history.scrollRestoration = "manual";
+  addEventListener("pagehide", remember);
+  addEventListener("popstate", () => goBackTo(history.state?.at));
+  addEventListener(CHANGED, () => stopGoing());
+  goBackTo(history.state?.at);
 }
 
 let isLeaving = false; // two presses are one way back

@@ -1,10 +1,11 @@
 /** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
 import { download, useRead } from "./api.js";
-import { amount } from "./format.js";
+import { amount, month, monthsBefore } from "./format.js";
 import { Icon } from "./icons.js";
 import { LongList } from "./list.js";
 import { PlaceChoice, filterOf, placeIn, useNames } from "./own-categories.js";
 import { BookingParts, Choice, Dialog, Loaded, NothingYet, Place, State, accountAmong, tallBones } from "./parts.js";
+import { Pick } from "./pick.js";
 import { address, beside, go } from "./place.js";
 import { FILTERS, askedFor, daysOf } from "./searched.js";
 import { Finer, Totals } from "./totals.js";
@@ -59,15 +60,13 @@ export default function Transactions({ person, parameters }) {
   <//>`;
 }
 
-/** How what was typed is understood where it is an amount, and the filters that have no field: each with its way back. */
-function Meant({ asked: { amountMin, amountMax }, filters: { search, merchant, flag } }) {
+/** How what was typed is understood where it is an amount, and the filter that has no field, with its way back. */
+function Meant({ asked: { amountMin, amountMax }, filters: { search, flag } }) {
   const text = search.trim();
-  const chips = [["merchant", merchant], ["flag", flag && t(`flag_${flag}`)]].filter(([, name]) => name);
   return html`${amountMin && html`<p class="soft small" role="status">
       ${t(amountMin === amountMax ? "amounts_exact" : "amounts_between", { from: amount(amountMin), to: amount(amountMax) })}
       ${" "}<a href=${beside({ search: `"${text}"` })}>${t("search_as_text", { text })}</a></p>`}
-    ${chips.length > 0 && html`<p class="chips">${chips.map(([filter, name]) => html`<a class="chip" key=${filter} href=${beside({ [filter]: "" })}
-      aria-label=${t("take_off", { name })}>${name}<${Icon} name="close" size="14" /></a>`)}</p>`}`;
+    ${flag && html`<p class="chips"><a class="chip" href=${beside({ flag: "" })} aria-label=${t("take_off", { name: t(`flag_${flag}`) })}>${t(`flag_${flag}`)}<${Icon} name="close" size="14" /></a></p>`}`;
 }
 
 /** What banks have taken back of these accounts, below all that counts. */
@@ -108,8 +107,6 @@ function Filters({ filters, person }) {
   const used = useRead("/tags").data?.tags.map(({ name }) => name) ?? [];
   const tags = !filters.tag || used.includes(filters.tag) ? used : [filters.tag, ...used];
   const leave = (event) => event.key === "Escape" && text && (event.preventDefault(), setText(""));
-  const periods = [["", "all_time"], ["30", "last_30"], ["month", "this_month"], ["before", "last_month"], ["year", "this_year"], ["lastyear", "last_year"], ["other", "other_period"]];
-  const periodOf = (period) => change(period === "other" ? { period } : { period, from: "", to: "" });
   return html`<div class="filters" role="search">
     <div class="search">
       <${Icon} name="search" />
@@ -120,12 +117,45 @@ function Filters({ filters, person }) {
     <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}
       options=${[["", t("all_accounts")], ...person.accounts.map((account) => [account.id, accountAmong(account)])]} />
     <${PlaceChoice} value=${filters.category} onChoose=${(category) => change({ category })} none=${t("all_categories")} />
-    <${Choice} name=${t("period")} value=${filters.period} onChoose=${periodOf} options=${periods.map(([key, name]) => [key, t(name)])} />
+    <${PayeeChoice} value=${filters.merchant} onChoose=${(merchant) => change({ merchant })} />
+    <${PeriodChoice} filters=${filters} today=${person.profile.today} onChoose=${change} />
     ${tags.length > 0 && html`<${Choice} name=${t("tags")} value=${filters.tag} onChoose=${(tag) => change({ tag })} options=${[["", t("all_tags")], ...tags.map((tag) => [tag, tag])]} />`}
-    ${filters.period === "other" &&
+    ${filters.period === "other" && !spanOf(filters) &&
     html`<label class="date">${t("from")} <input type="date" value=${filters.from} onChange=${(event) => change({ from: event.target.value })} /></label>
       <label class="date">${t("to")} <input type="date" value=${filters.to} onChange=${(event) => change({ to: event.target.value })} /></label>`}
   </div>`;
+}
+
+/** One of all merchants, payees and payers, those with the most money first. */
+function PayeeChoice({ value, onChoose }) {
+  const [isWanted, setIsWanted] = useState(false);
+  const { data } = useRead(isWanted && "/transactions/totals", { groupBy: "merchant", limit: 1000 });
+  const names = data?.groups.map(({ keys }) => keys.merchant).filter(Boolean) ?? [];
+  return html`<${Pick} name=${t("counterpartName")} value=${value} onChoose=${onChoose} onOpen=${() => setIsWanted(true)}
+    options=${[["", t("all_payees")], ...names.map((name) => [name, name])]} />`;
+}
+
+const NAMED = [["", "all_time"], ["30", "last_30"], ["month", "this_month"], ["before", "last_month"], ["year", "this_year"], ["lastyear", "last_year"], ["other", "other_period"]];
+const MONTHS = 120; // as far back as they can be picked by name
+
+const yearOf = (year) => ({ period: "other", from: `${year}-01-01`, to: `${year}-12-31` });
+
+/** The month or year, as `2026-10` or `2026`, that the chosen days are; "" for all others. */
+function spanOf({ period, from, to }) {
+  const isFrom = (days) => period === "other" && days.from === from && days.to === to;
+  return [from.slice(0, 7), from.slice(0, 4)].find((span) => span && isFrom(span.length > 4 ? daysOf(span) : yearOf(span))) ?? "";
+}
+
+/** A named period, a month or a year, found by typing ("oct 2025"). */
+function PeriodChoice({ filters, today, onChoose }) {
+  const months = Array.from({ length: MONTHS }, (_, back) => monthsBefore(`${today.slice(0, 7)}-01`, back).slice(0, 7));
+  const years = [...new Set(months.map((each) => each.slice(0, 4)))];
+  const choose = (key) => {
+    if (/^\d{4}/.test(key)) onChoose(key.length > 4 ? daysOf(key) : yearOf(key));
+    else onChoose({ period: key, from: "", to: "" });
+  };
+  return html`<${Pick} name=${t("period")} value=${spanOf(filters) || filters.period} onChoose=${choose}
+    options=${[...NAMED.map(([key, name]) => [key, t(name)]), ...months.map((each) => [each, month(each)]), ...years.map((each) => [each, each])]} />`;
 }
 
 /** What the filters let through as a file: `asked` are the filters of the list, `total` is how many transactions they let through. */
