@@ -14,6 +14,7 @@ SECOND_STEP = timedelta(minutes=5)  # from the password to the second factor
 SECOND_FACTOR_SETUP = timedelta(minutes=15)
 PASSKEY_ANSWER = timedelta(minutes=5)
 LATELY = timedelta(minutes=5)  # after a sign-in, no further proof of who somebody is is needed to share more
+ERRAND = timedelta(minutes=10)  # at the household's provider, and what is asked of the person afterwards
 KNOWN_BROWSER = timedelta(days=180)
 CONSENT_REQUEST = timedelta(minutes=15)  # from an app's request to the answer of its user
 WAITING_REQUEST = timedelta(minutes=15)  # of an app or for a page, until somebody has signed in
@@ -21,6 +22,7 @@ WAITING_REQUEST = timedelta(minutes=15)  # of an app or for a page, until somebo
 FIRST_LINK = timedelta(hours=24)  # by which the first person of a store comes in
 INVITATION = timedelta(days=7)
 PASSWORD_LINK = timedelta(hours=24)
+SIGN_IN_LINK = timedelta(minutes=10)
 OFFER = timedelta(days=7)  # of a share, to be accepted
 
 # Guesses of passwords
@@ -35,6 +37,10 @@ ACCESS_TOKEN = timedelta(hours=1)  # interface 5
 REFRESH_TOKEN = timedelta(days=30)
 GRANT = timedelta(days=365)
 LEEWAY = timedelta(seconds=5)  # oauth.md 2.5: clocks of two machines may differ
+PROVIDER_LEEWAY = timedelta(seconds=60)  # the same, of the household's provider
+PROVIDER_DOCUMENTS = timedelta(hours=1)  # how long its metadata and keys are believed
+PROVIDER_PAUSE = timedelta(seconds=5)  # before one that was away is asked again
+PROVIDER_KEYS_EVERY = timedelta(minutes=1)  # how often its keys are asked for anew because one is unknown
 RETIRED_KEY = ACCESS_TOKEN + LEEWAY  # oauth.md 3.7
 CLIENT_UNUSED = timedelta(days=365)  # so that an app whose access has ended can ask again
 CLIENT_USE_NOTED_EVERY = timedelta(days=1)

@@ -39,6 +39,11 @@ class Policy:
         """The issuer identifier (RFC 8414 section 2), which is `auth_url`."""
         return self.auth_url
 
+    @property
+    def provider_redirect_uri(self) -> str:
+        """Where the household's provider sends browsers back to."""
+        return f"{self.auth_url}/oauth/oidc/callback"
+
     def address_of(self, resource: Resource) -> str:
         """The identifier of a resource in RFC 8707 and 9728: the audience of its tokens, and exactly the address below
         which it is served."""

@@ -10,10 +10,14 @@ from auth.cleanup import Cleanup
 from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.instants import Now, with_zone
+from auth.people.errands import Errands
+from auth.people.identity_provider import IdentityProvider
 from auth.people.links import OneTimeLinks
 from auth.people.operators import Operators
 from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Passwords
+from auth.people.provider_metadata import AskProvider, ProviderSettings
+from auth.people.provider_sign_in import ProviderSignIn
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Sessions
 from auth.people.shares import Shares
@@ -35,9 +39,9 @@ from auth.tokens.simplefin import SimpleFinAccess
 from storage import users
 from storage.database import Database, Session
 from storage.keys.places import KeyPlace
-from storage.oauth import browsers, calendar, grants, links, shares
+from storage.oauth import browsers, calendar, grants, identities, links, shares
 from storage.oauth.grants import EVERYTHING, Terms
-from storage.users import UserUnknown
+from storage.users import User, UserUnknown
 
 OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 
@@ -59,11 +63,14 @@ class AuthorizationServer:
         has_other_processes: bool = False,
         passwords: Passwords | None = None,
         fetch: Fetch | None = None,
+        provider: ProviderSettings | None = None,
+        ask: AskProvider | None = None,
     ) -> None:
         """Set up all parts; on the first start, keys are made in this folder or place. Raises KeysUnusable.
 
-        `fetch` gets the documents of apps that have one; None only where nobody asks for one. `has_other_processes`
-        means that several servers use the store. `passwords` hashes passwords; None: at the usual cost.
+        `provider` is the household's own, at which people may sign in, and `ask` asks it. `fetch` gets the documents of
+        apps that have one; None only where nobody asks for one. `has_other_processes` means that several servers use
+        the store. `passwords` hashes passwords; None: at the usual cost.
         """
         now = with_zone(now)
         self.policy = policy
@@ -95,9 +102,32 @@ class AuthorizationServer:
         self.second_factors = SecondFactors(database, self.keys.secret("second factors"), events, now)
         self.passkeys = Passkeys(database, policy, events, now)
         self.sign_in = SignIn(
-            database, self.sessions, throttles, self.passwords, self.second_factors, self.passkeys, events, now
+            database,
+            self.sessions,
+            throttles,
+            self.passwords,
+            self.second_factors,
+            self.passkeys,
+            events,
+            now,
+            provider is not None and provider.is_only,
         )
         self.links = OneTimeLinks(database, policy, self.passwords, self.sessions, events, now)
+        self.provider: ProviderSignIn | None = None
+        if provider is not None:
+            assert ask is not None, "whoever has a provider can ask it"
+            self.provider = ProviderSignIn(
+                IdentityProvider(provider, ask, redirect_uri=policy.provider_redirect_uri, events=events, now=now),
+                database,
+                Errands(database, now),
+                self.sessions,
+                self.sign_in,
+                self.second_factors,
+                self.links,
+                self.keys.secret("provider"),
+                events,
+                now,
+            )
         self.operators = Operators(database, self.sessions, self.access, events, now)
         self.shares = Shares(database, events, now)
         self.cleanup = Cleanup(database, now)
@@ -131,8 +161,20 @@ class AuthorizationServer:
     def signed_in_lately(self, grant_id: str) -> bool:
         """Whether the person has shown who they are within five minutes in the browser session of this grant."""
         grant = grants.find(self._database, grant_id)
-        session = browsers.find(self._database, grant.session_hash or "") if grant is not None else None
-        return session is not None and timedelta() <= self._now() - session.created_at < lifetimes.LATELY
+        return grant is not None and self.sessions.is_proven_lately(grant.session_hash)
+
+    def has_other_way_in(self, user: User, *, than: str) -> bool:
+        """Whether the user can still sign in once this way, "provider" or "password", is gone."""
+        is_only = self.provider is not None and self.provider.settings.is_only
+        ways = {
+            "password": user.password_hash is not None and not is_only,
+            "provider": self.provider is not None and self.provider.identity_of(user.id) is not None,
+        }
+        return any(is_there for way, is_there in ways.items() if way != than)
+
+    def note_provider_away(self, reason: str) -> None:
+        """Log that the household's provider cannot be asked, and why."""
+        self._events.alarm("the provider is away", reason=reason.replace(" ", "_"))
 
     def remove_user(self, user_id: str) -> None:
         """Delete a user's grants with their tokens and SimpleFIN apps, browser sessions, calendar address and links;
@@ -144,6 +186,7 @@ class AuthorizationServer:
             calendar.remove(session, user_id)
             links.remove_all(session, user_id)
             shares.remove_all(session, user_id, now=self._now())
+            identities.remove_all(session, user_id)
 
         self._database.atomically(work)
         self.access.forget()

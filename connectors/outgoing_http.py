@@ -16,6 +16,7 @@ from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -97,6 +98,17 @@ class ProviderAnswer(Struct, frozen=True, kw_only=True):
         return text
 
 
+class Patience(Struct, frozen=True, kw_only=True):
+    """How long a host is waited for, in seconds: to be reached, in one silence, in all; after which pauses a GET is
+    tried again; and of how many bytes an answer may be."""
+
+    connect: float
+    silence: float
+    whole: float
+    pauses: tuple[float, ...]
+    answer_bytes: int
+
+
 class Exchange(Struct, frozen=True, kw_only=True):
     """One request and its answer, for the trace of a connection; `answer` is None where none came."""
 
@@ -112,10 +124,13 @@ WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_
 class Provider:
     """One host, asked only over https (http on this machine). Safe to use from any thread; keeps no cookies."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, patience: Patience | None = None, ca_file: Path | None = None) -> None:
         """Prepare to ask this address from the settings, which may have a path and must be one that `is_reachable`
-        allows."""
+        allows; with the patience for banks unless another is given. `ca_file` has the certificate authorities that
+        count in place of the system's. Raises OSError where it cannot be read."""
         assert is_reachable(address), "checked with the settings"
+        self._given = patience
+        self._ca_file = ca_file
         self.address = address.rstrip("/")
         self.host = urlsplit(address).netloc
 
@@ -130,7 +145,7 @@ class Provider:
         """The answer to a GET, tried twice more after a pause where the host cannot be reached or a proxy fails (502 to
         504) without saying when to try again. Raises ProviderUnavailable, and RateLimited for 429."""
         request = Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth)
-        for pause in PAUSES:
+        for pause in self._patience.pauses:
             try:
                 return self._ask(request)
             except _Passing as error:
@@ -166,16 +181,26 @@ class Provider:
         if "_client" in vars(self):
             _run_on_loop(self._client.aclose())
 
+    @property
+    def _patience(self) -> Patience:
+        return self._given or Patience(
+            connect=CONNECT_SECONDS_MAX,
+            silence=SILENCE_SECONDS_MAX,
+            whole=REQUEST_SECONDS_MAX,
+            pauses=PAUSES,
+            answer_bytes=ANSWER_BYTES_MAX,
+        )
+
     @cached_property
     def _client(self) -> "httpx.AsyncClient":
         import httpx  # takes a tenth of a second, which only servers with a live source spend
 
         return httpx.AsyncClient(
-            timeout=httpx.Timeout(SILENCE_SECONDS_MAX, connect=CONNECT_SECONDS_MAX),
+            timeout=httpx.Timeout(self._patience.silence, connect=self._patience.connect),
             headers={"User-Agent": "bankdata", "Accept-Encoding": "identity"},  # unpacked it could be of any size
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one user's must never reach another one
             trust_env=self.address.startswith("https:"),  # the operator's proxy, but not for this machine
-            verify=ssl.create_default_context() if self.address.startswith("https:") else False,
+            verify=ssl.create_default_context(cafile=self._ca_file) if self.address.startswith("https:") else False,
             follow_redirects=False,
         )
 
@@ -219,7 +244,7 @@ class Provider:
         """The answer to the request. Raises TimeoutError when the whole time is over, because the timeouts of httpx are
         those of single reads, which a byte every few seconds would never reach."""
         async with (
-            asyncio.timeout(REQUEST_SECONDS_MAX),
+            asyncio.timeout(self._patience.whole),
             self._client.stream(
                 request.method,
                 self.address + request.path,
@@ -238,15 +263,15 @@ class Provider:
             )
 
     async def _body(self, headers: Mapping[str, str], pieces: AsyncIterable[bytes]) -> bytes:
-        """The body as it comes, read up to ANSWER_BYTES_MAX, whatever length is announced. Raises ProviderUnavailable
+        """The body as it comes, bounded, whatever length is announced. Raises ProviderUnavailable
         for a longer or a packed one."""
         if headers.get("Content-Encoding", "identity").lower() != "identity":
             raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="packed without being asked to")
         body = bytearray()
         async for piece in pieces:
             body += piece
-            if len(body) > ANSWER_BYTES_MAX:
-                raise ProviderUnavailable(f"{self.host} sent more than {ANSWER_BYTES_MAX} bytes.")
+            if len(body) > self._patience.answer_bytes:
+                raise ProviderUnavailable(f"{self.host} sent more than {self._patience.answer_bytes} bytes.")
         return bytes(body)
 
 

@@ -169,3 +169,19 @@ def banks(text: str) -> tuple[tuple[str, str], ...]:
 
 currency = matching("[A-Z]{3}", "a currency code of three capital letters")
 word = matching("[!-~]{1,200}", "an id without blanks")
+
+
+def label(text: str) -> str:
+    """A name to be shown on a page."""
+    if not text.isprintable() or len(text) > 40:
+        raise ValueError("up to 40 letters, such as Authelia")
+    return text
+
+
+def claim(text: str) -> tuple[str, frozenset[str]]:
+    """The name of a claim and the values of which one is asked for."""
+    name, is_there, values = text.partition("=")
+    listed = frozenset(filter(None, (each.strip() for each in values.split(","))))
+    if not is_there or not re.fullmatch(r"[!-<>-~]{1,200}", name.strip()) or not listed:
+        raise ValueError("the name of a claim and its values, such as groups=family,friends")
+    return name.strip(), listed

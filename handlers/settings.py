@@ -125,6 +125,14 @@ class Settings:
     enable_banking_url: str = _setting("https://api.enablebanking.com", read.provider_url, "Enable Banking")
     enable_banking_application: str = _setting(None, read.word, "id of your application at Enable Banking", unset="")
     enable_banking_key_file: Path | None = _setting(None, Path, "file with its private key, PEM")
+    oidc_issuer: str = _setting(None, read.provider_url, "issuer of your OpenID Connect provider", unset="")
+    oidc_client_id: str = _setting(None, read.word, "id of this service there", unset="")
+    oidc_client_secret: str = _setting(None, read.word, "its secret there, if any", unset="", is_secret=True)
+    oidc_name: str = _setting(None, read.label, "its name on the button", unset="")
+    oidc_ca_file: Path | None = _setting(None, Path, "authority of its certificate, PEM")
+    oidc_groups: tuple[str, frozenset[str]] | None = _setting(None, read.claim, "who may enter, `groups=family,...`")
+    oidc_new_people: bool = _setting("off", read.on_or_off, "`on`: whoever may enter becomes a user")
+    oidc_only: bool = _setting("off", read.on_or_off, "`on`: nobody signs in otherwise")
     events_heartbeat_seconds: timedelta = _setting(
         "15", read.seconds(1, 3_600), "seconds between signs of life of a stream"
     )
@@ -207,6 +215,7 @@ def load(
     public_url = values.setdefault("public_url", address)
     values.setdefault("auth_url", public_url)
     values.setdefault("billing_url", f"{public_url}/billing")
+    _check_provider(values)
     return Settings(**values)
 
 
@@ -222,6 +231,15 @@ def in_force(environment: Mapping[str, str]) -> list[tuple[str, str, bool]]:
         shown = "•••" if is_secret and is_set else text or item.metadata["default"] or ""
         found.append((name, shown, is_set))
     return found
+
+
+def _check_provider(values: Mapping[str, Any]) -> None:
+    """Raise SettingError where the settings of the household's provider do not belong together: a typing error must not
+    leave passwords valid, or let everybody in."""
+    named = [item.name for item in fields(Settings) if item.name.startswith("oidc_") and item.name in values]
+    for needed in ("oidc_issuer", "oidc_client_id"):
+        if named and not values.get(needed):
+            raise SettingError(f"{PREFIX}{named[0].upper()}: it needs {PREFIX}{needed.upper()}, too.")
 
 
 def _secret_value(environment: Mapping[str, str], name: str) -> str:

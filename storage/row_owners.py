@@ -80,6 +80,8 @@ OF_ALL = (
     "simplefin_access",
     "oauth_links",
     "oauth_shares",
+    "oauth_identities",
+    "oauth_errands",
     "calendar_links",
 )
 """Tables that belong to no user: facts about the store itself, and the data of the authorization server."""

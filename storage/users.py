@@ -111,6 +111,29 @@ def everyone(session: Session) -> list[User]:
     return [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY lower(name), id")]
 
 
+def new(
+    name: str,
+    *,
+    password_hash: str | None,
+    home_currency: str,
+    now: datetime,
+    has_subscription: bool = True,
+    is_operator: bool = False,
+    user_id: str | None = None,
+) -> User:
+    """A user who is not stored yet, without any data; `user_id` is the id to give them, None for a new random one."""
+    return User(
+        id=user_id or f"u{token_hex(10)}",
+        name=name,
+        password_hash=password_hash,
+        has_subscription=has_subscription,
+        home_currency=home_currency,
+        data_version=0,
+        created_at=now,
+        is_operator=is_operator,
+    )
+
+
 def add(
     database: Database,
     *,
@@ -123,14 +146,13 @@ def add(
 ) -> User:
     """Add a user without any data, and return them; `user_id` is the id to give them, None for a new random one. Raises
     UserExists for a name that is taken, in whatever case."""
-    user = User(
-        id=user_id or f"u{token_hex(10)}",
-        name=name,
+    user = new(
+        name,
         password_hash=password_hash,
-        has_subscription=has_subscription,
         home_currency=home_currency,
-        data_version=0,
-        created_at=now,
+        now=now,
+        has_subscription=has_subscription,
+        user_id=user_id,
     )
     database.atomically(lambda session: add_to(session, user))
     return user

@@ -6,9 +6,9 @@ link uses nothing up.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from secrets import token_hex
+from datetime import timedelta
 from typing import Literal
 
 from auth import lifetimes
@@ -27,10 +27,15 @@ from storage.oauth.links import Kind, Link
 from storage.users import User
 
 PATH = "/join"
+JOINING: tuple[Kind, ...] = ("first", "invitation")
 TAKEN_NAMES_MAX = 20  # that one link may learn of
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # what `new_secret` makes
 
 Refused = Literal["over", "bad_name", "taken"] | Weakness
+
+
+class _Over(Exception):
+    """Takes back what a transaction has done by a link."""
 
 
 @dataclass(eq=False)
@@ -84,48 +89,76 @@ class OneTimeLinks:
         secret = shown.rpartition("#")[2].strip()
         return self._live(self._database, stored_hash(secret)) if _SECRET.fullmatch(secret) else None
 
+    def find_hashed(self, secret_hash: str) -> Link | None:
+        """The link of this hash by which somebody can still become a user; None for any other."""
+        link = self._live(self._database, secret_hash)
+        return link if link is not None and link.kind in JOINING else None
+
     def person_of(self, link: Link) -> User | None:
-        """Whose password this link sets; None for a link by which somebody becomes a user."""
+        """Whose password this link sets, or who signs in by it; None for a link by which somebody becomes a user."""
         return users.find(self._database, link.user_id) if link.user_id is not None else None
 
     def become_user(self, shown: str, *, name: str, password: str, home_currency: str, address: str) -> User | Refused:
         """Use a link up to become a user with this name and password; the first person becomes operator. Returns why
         not, and then only a name that is taken costs anything: with twenty of them the link ends. Raises Busy."""
         link, name = self.find(shown), as_stored(name)
-        if link is None or link.kind == "password":
+        if link is None or link.kind not in JOINING:
             return "over"
         if not is_good_name(name):
             return "bad_name"
         if fault := weakness(password, user_name=name):
             return fault
-        user = User(
-            id=f"u{token_hex(10)}",
-            name=name,
-            password_hash=self._passwords.hash(password),
-            has_subscription=True,
+        hashed = self._passwords.hash(password)
+        return self.come_in(link, name, password_hash=hashed, home_currency=home_currency, address=address)
+
+    def come_in(
+        self,
+        link: Link | None,
+        name: str,
+        *,
+        password_hash: str | None,
+        home_currency: str,
+        address: str,
+        also: Callable[[Session, User], bool] = lambda _session, _user: True,
+    ) -> User | Refused:
+        """Make a user of this name, by a link, which is used up, or (None) because the household's provider knows them;
+        `also` stores by what they sign in, in the same transaction, and may say no. Returns why not, and then only a
+        name that is taken costs the link anything."""
+        name = as_stored(name)
+        if not is_good_name(name):
+            return "bad_name"
+        user = users.new(
+            name,
+            password_hash=password_hash,
             home_currency=home_currency,
-            data_version=0,
-            created_at=without_zone(self._now()),
-            is_operator=link.kind == "first",
+            now=without_zone(self._now()),
+            is_operator=link is not None and link.kind == "first",
         )
 
         def work(session: Session) -> Refused | None:
-            present = self._live(session, link.secret_hash)
-            if present is None:
+            present = self._live(session, link.secret_hash) if link is not None else None
+            if link is not None and present is None:
                 return "over"
             if users.find_by_name(session, name) is not None:
-                links.count_taken_name(session, present, at_most=TAKEN_NAMES_MAX, now=self._now())
+                if present is not None:
+                    links.count_taken_name(session, present, at_most=TAKEN_NAMES_MAX, now=self._now())
                 return "taken"
-            if not links.use(session, present, now=self._now()):
+            if present is not None and not links.use(session, present, now=self._now()):
                 return "over"
+            if not also(session, user):
+                raise _Over
             users.add_to(session, user)
             return None
 
-        refused = self._database.atomically(work)
+        try:
+            refused = self._database.atomically(work)
+        except _Over:
+            refused = "over"
         if refused is not None:
             self._events.info("link refused", reason=refused, address=address)
             return refused
-        self._events.info("somebody came in by a link", kind=link.kind, user=user.id, address=address)
+        kind = link.kind if link is not None else "provider"
+        self._events.info("somebody came in by a link", kind=kind, user=user.id, address=address)
         self._events.did(user.id, "becomeUser")
         return user
 
@@ -133,7 +166,7 @@ class OneTimeLinks:
         """Use a link up to set its user's password anew, and sign all their browsers out. Returns why not, and then
         nothing has changed. Raises Busy."""
         link = self.find(shown)
-        user = self.person_of(link) if link is not None else None
+        user = self.person_of(link) if link is not None and link.kind == "password" else None
         if link is None or user is None:
             return "over"
         if fault := weakness(password, user_name=user.name):
@@ -153,9 +186,29 @@ class OneTimeLinks:
         self._events.did(user.id, "setPasswordByLink")
         return user
 
-    def tell(self, user_id: str) -> datetime | None:
-        """When the user's password was set by a link of which they have not been told; they count as told from now on.
-        None where there is nothing to tell."""
+    def sign_in_link(self, user: User) -> str:
+        """Make an address at which this user can sign in once, within ten minutes, while the household's provider is
+        away. Their second factor stays."""
+        address = self._make("sign_in", lifetimes.SIGN_IN_LINK, user=user)
+        self._events.info("sign-in link made", user=user.id)
+        self._events.did(user.id, "makeSignInLink")
+        return address
+
+    def sign_in(self, shown: str, *, address: str) -> User | None:
+        """Use a link up to sign its user in; None where it does not work, or they are paused."""
+        link = self.find(shown)
+        user = self.person_of(link) if link is not None and link.kind == "sign_in" else None
+        if link is None or user is None or user.paused_at is not None:
+            return None
+        if not self._database.atomically(lambda session: links.use(session, link, now=self._now())):
+            return None
+        self._events.info("signed in by a link", user=user.id, address=address)
+        self._events.did(user.id, "signInByLink")
+        return user
+
+    def tell(self, user_id: str) -> Link | None:
+        """The link by which the user's password was set, or somebody signed in as them, if they have not been told;
+        they count as told from now on. None where there is nothing to tell."""
         return self._database.atomically(lambda session: links.tell(session, user_id, now=self._now()))
 
     def _make(self, kind: Kind, lifetime: timedelta, *, user: User | None = None, made_by: User | None = None) -> str:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from analytics.records import Discreet
 from auth import lifetimes
@@ -15,16 +17,26 @@ from storage.oauth.browsers import BrowserSession
 NOBODYS_MAX = 10_000  # sessions before sign-in, in all; a client without cookies gets a new one for each request
 
 
+class Via(Struct, frozen=True, kw_only=True):
+    """By which identity, and in which session, at the household's provider somebody signed in, as hashes; `is_proven`
+    says that they showed there who they are within the last minutes."""
+
+    identity_hash: str
+    provider_session: str | None = None
+    is_proven: bool = True
+
+
 class Browser(Discreet, frozen=True, kw_only=True):
     """A browser with a session, in which somebody may be signed in (`user_id`). `secret` is the content of its cookie,
     stored only as `id_hash`. `awaits_user_id` is a user whose password was right and whose second factor is still
-    missing."""
+    missing. `via` is how they signed in at the household's provider, None for another way in."""
 
     secret: str
     id_hash: str
     user_id: str | None
     awaits_user_id: str | None = None
     agent: str | None = None  # the browser's name as people know it
+    via: Via | None = None
 
 
 class Sessions:
@@ -59,6 +71,7 @@ class Sessions:
             user_id=row.user_id,
             awaits_user_id=row.awaits_user_id if is_awaiting else None,
             agent=row.agent,
+            via=_via(row),
         )
 
     def over(self, secret: str, agent: str | None) -> Browser:
@@ -76,15 +89,25 @@ class Sessions:
 
         return self._database.atomically(work)
 
-    def sign_in(self, before: Browser | None, user_id: str) -> Browser:
+    def sign_in(self, before: Browser | None, user_id: str, *, via: Via | None = None) -> Browser:
         """Sign a user in under a new session id (against fixation), in place of the session `before`, whose open
-        authorization requests are kept."""
-        return self._in_place_of(before, user_id)
+        authorization requests are kept; `via` the provider, if that was the way."""
+        was_half = before is not None and before.awaits_user_id == user_id
+        return self._in_place_of(before, user_id, via=before.via if before is not None and was_half else via)
 
-    def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
-        """Give a browser a new session id, because a user has entered the right password in it; nobody is signed in
-        until their second factor has come, within five minutes."""
-        return self._in_place_of(before, None, awaits=user_id)
+    def await_second_factor(self, before: Browser | None, user_id: str, *, via: Via | None = None) -> Browser:
+        """Give a browser a new session id, because a user has entered the right password in it, or signed in at the
+        provider; nobody is signed in until their second factor has come, within five minutes."""
+        return self._in_place_of(before, None, awaits=user_id, via=via)
+
+    def prove(self, browser: Browser) -> None:
+        """Note that the person who is signed in has just shown who they are."""
+        self._database.atomically(lambda session: browsers.prove(session, browser.id_hash, now=self._now()))
+
+    def is_proven_lately(self, id_hash: str | None) -> bool:
+        """Whether the person signed in in the session of this hash has shown who they are within five minutes."""
+        row = browsers.find(self._database, id_hash or "")
+        return row is not None and timedelta() <= self._now() - (row.proven_at or row.created_at) < lifetimes.LATELY
 
     def of_user(self, user_id: str) -> list[BrowserSession]:
         """The live sessions in which the user is signed in, the most recently seen first."""
@@ -143,13 +166,15 @@ class Sessions:
     def _today(self) -> int:
         return int(self._now().timestamp()) // 86400
 
-    def _in_place_of(self, before: Browser | None, user_id: str | None, *, awaits: str | None = None) -> Browser:
+    def _in_place_of(
+        self, before: Browser | None, user_id: str | None, *, awaits: str | None = None, via: Via | None = None
+    ) -> Browser:
         """Replace a session by one with its open authorization requests. Whoever presses twice gets the same one,
         whichever answer the browser takes."""
 
         def work(session: Session) -> Browser:
             agent, after = (before.agent, before.secret) if before is not None else (None, None)
-            browser = self._add(session, user_id, agent=agent, awaits=awaits, after=after)
+            browser = self._add(session, user_id, agent=agent, awaits=awaits, after=after, via=via)
             if before is not None:
                 pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
                 browsers.remove(session, before.id_hash)
@@ -168,12 +193,13 @@ class Sessions:
         agent: str | None,
         awaits: str | None = None,
         after: str | None = None,
+        via: Via | None = None,
     ) -> Browser:
         """Store a session; `after` another secret always under the same one, which only this server can make of it."""
         now = self._now()
         secret = new_secret() if after is None else keyed_hash(self._key, f"session:{user_id}:{awaits}:{after}")
         browser = Browser(
-            secret=secret, id_hash=stored_hash(secret), user_id=user_id, awaits_user_id=awaits, agent=agent
+            secret=secret, id_hash=stored_hash(secret), user_id=user_id, awaits_user_id=awaits, agent=agent, via=via
         )
         stored = BrowserSession(
             id_hash=browser.id_hash,
@@ -183,9 +209,18 @@ class Sessions:
             agent=agent,
             awaits_user_id=awaits,
             awaits_until=now + lifetimes.SECOND_STEP if awaits is not None else None,
+            identity_hash=via.identity_hash if via is not None else None,
+            provider_session=via.provider_session if via is not None else None,
+            proven_at=now - lifetimes.LATELY if via is not None and not via.is_proven else None,
         )
         browsers.add(session, stored)
         return browser
+
+
+def _via(row: BrowserSession) -> Via | None:
+    if row.identity_hash is None:
+        return None
+    return Via(identity_hash=row.identity_hash, provider_session=row.provider_session, is_proven=row.proven_at is None)
 
 
 def _is_over(row: BrowserSession, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from auth.people.new_passwords import Weakness, weakness
 from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Busy, Passwords
 from auth.people.second_factor import SecondFactors
-from auth.people.sessions import Browser, Sessions
+from auth.people.sessions import Browser, Sessions, Via
 from auth.people.throttle import Guessed, Reserved, Throttles
 from auth.security_events import Events
 from storage import users
@@ -52,6 +52,7 @@ class SignIn:
     _passkeys: Passkeys
     _events: Events
     _now: Now
+    _is_provider_only: bool = False  # passwords let nobody in
 
     def attempt(
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
@@ -67,7 +68,8 @@ class SignIn:
             if isinstance(reserved, Outcome):
                 return reserved
             stored = user.password_hash if user else None
-            if not self._is_right(password, stored, reserved) or user is None or stored is None:
+            is_right = self._is_right(password, stored, reserved) and not self._is_provider_only
+            if not is_right or user is None or stored is None:
                 self._events.alarm("wrong password", account=name, address=address)
                 if user is not None:
                     self._events.did(user.id, "signIn", is_refused=True)
@@ -118,9 +120,15 @@ class SignIn:
                 self._events.did(user.id, "signIn", is_refused=True)
             return refused
 
+    def asks_password(self, user: User) -> bool:
+        """Whether what needs a proof of who this signed-in user is asks for their password; else for a sign-in of the
+        last five minutes."""
+        return user.password_hash is not None and not self._is_provider_only
+
     def check_password(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
-        """Check a signed-in user's password once more; the outcome's `browser` is this one if it is right. Wrong
-        guesses count only against this browser, and are logged. Raises Busy."""
+        """Check a signed-in user's password once more, or that they have signed in lately (`asks_password`); the
+        outcome's `browser` is this one if so. Wrong guesses count only against this browser, and are logged. Raises
+        Busy."""
         with self._throttles.turn(user.name):
             return self._prove(user, browser, password=password, address=address)
 
@@ -164,22 +172,31 @@ class SignIn:
             if fault:
                 return fault
             users.set_password_hash(self._database, user.id, self._passwords.hash(new))
-            renewed = self._sessions.sign_in(browser, user.id)  # a new id after every proof of who it is
+            renewed = self._sessions.sign_in(
+                browser, user.id, via=browser.via
+            )  # a new id after every proof of who it is
             self._sessions.end_all(user.id, but=renewed)
             self._events.info("password changed", account=user.name, address=address, user=user.id)
             self._events.did(user.id, "changePassword")
             return Outcome(browser=renewed)
 
-    def let_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
-        """Sign a user in who has proven who they are, under a new session in place of `before`; logs and records
-        it."""
+    def let_in_by_link(self, user: User, before: Browser | None, *, address: str) -> Outcome:
+        """Sign a user in who has used a link up that lets them in, or ask for their second factor."""
+        if self._second_factors.is_on(user.id):
+            return Outcome(half=self._sessions.await_second_factor(before, user.id))
+        return self.let_in(user, before, address=address)
+
+    def let_in(self, user: User, before: Browser | None, *, address: str, via: Via | None = None) -> Outcome:
+        """Sign a user in who has proven who they are, `via` the provider if there, under a new session in place of
+        `before`; logs and records it."""
         self._events.info("signed in", account=user.name, address=address, user=user.id)
         self._events.did(user.id, "signIn")
-        return Outcome(
-            browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
-        )
+        browser = self._sessions.sign_in(before, user.id, via=via)
+        return Outcome(browser=browser, known_browser=self._sessions.known_browser(user.id))
 
     def _prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
+        if not self.asks_password(user):
+            return Outcome(browser=browser if self._sessions.is_proven_lately(browser.id_hash) else None)
         # Only this browser's own wrong guesses count, not those of strangers
         reserved = self._reserve("password form held up", name=user.name, address=address, browser=browser.id_hash)
         if isinstance(reserved, Outcome):

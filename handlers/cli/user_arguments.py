@@ -86,6 +86,18 @@ users = group(
         click.argument("name"),
     ),
     plain_command(
+        "users sign-in-link",
+        "Print an address at which a user can sign in once, within ten minutes.",
+        click.argument("name"),
+    ),
+    plain_command(
+        "users link",
+        "Link a user to the provider's subject.",
+        click.argument("name"),
+        click.argument("subject"),
+    ),
+    plain_command("users unlink", "Unlink a user from the provider.", click.argument("name")),
+    plain_command(
         "users operator",
         "Set whether a user is an operator, who looks after people on /operator.",
         click.argument("name"),

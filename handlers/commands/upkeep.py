@@ -15,6 +15,7 @@ from storage import accounts, backup, compaction, store_facts, users
 from storage.bank_access.connection_keys import how_to_bring
 from storage.migrations import later_indexes, runner, soundness
 
+ANYBODY = "Whoever has an account at the provider can come in: say which groups may, BANKDATA_OIDC_GROUPS."
 BACKUP_AGE_MAX = timedelta(days=8)
 WAL_KEPT_MAX = 5 * 2**30  # bytes
 
@@ -51,6 +52,8 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     faults += _kept_safe(services, report)
     if has_accounts:
         faults += contradictions(services, report)
+    if settings.oidc_new_people and settings.oidc_groups is None:
+        faults.append(ANYBODY)
     if settings.is_in_clear:
         faults.append(IN_CLEAR)
     for fault in faults:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from auth.people.names import NAME_CHARACTERS_MAX, NAME_PUNCTUATION, as_stored, is_good_name
 from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
+from auth.people.provider_sign_in import ProviderSignIn
 from handlers.commands.connections import say_what_is_left
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
@@ -121,6 +122,42 @@ def make_password_link(services: Services, report: Report, *, name: str) -> None
     is still asked, and they are told at their next sign-in."""
     user = users.get_by_name(services.everybody, name)
     report.line(services.authorization.links.new_password(user))
+
+
+def make_sign_in_link(services: Services, report: Report, *, name: str) -> None:
+    """Make and print an address at which a user can sign in once, within ten minutes; their second factor is still
+    asked, and they are told at their next sign-in."""
+    user = users.get_by_name(services.everybody, name)
+    report.line(services.authorization.links.sign_in_link(user))
+
+
+def link(services: Services, report: Report, *, name: str, subject: str) -> None:
+    """Link a user to the person whom the provider names by this subject. CommandError without a provider, and where
+    either has another one already."""
+    user, provider = users.get_by_name(services.everybody, name), _provider(services)
+    ended = provider.link_subject(user.id, subject)
+    if ended is not None:
+        whose = f"{user.name} has another account" if ended == "has_one" else "Somebody else signs in as this person"
+        raise CommandError(f"{whose} at {provider.settings.name} already. `bankdata users unlink` ends that.")
+    report.note(f"{user.name} can sign in at {provider.settings.name} now.")
+
+
+def unlink(services: Services, report: Report, *, name: str) -> None:
+    """Unlink a user from the provider; notes it where they have no other way in. CommandError where they are not
+    linked."""
+    user = users.get_by_name(services.everybody, name)
+    if not _provider(services).unlink(user.id):
+        raise CommandError(f"{user.name} is not linked.")
+    report.note(f"Unlinked {user.name}. Browsers that were signed in this way are signed out.")
+    if not services.authorization.has_other_way_in(user, than="provider"):
+        report.note(f"{user.name} has no way in now: `bankdata users password-link {user.name}` makes one.")
+
+
+def _provider(services: Services) -> ProviderSignIn:
+    provider = services.authorization.provider
+    if provider is None:
+        raise CommandError("No provider is set: BANKDATA_OIDC_ISSUER.")
+    return provider
 
 
 def mark_operator(services: Services, report: Report, *, name: str, active: bool) -> None:

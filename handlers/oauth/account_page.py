@@ -3,6 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from starlette.routing import BaseRoute
 from auth.apps.clients import BUILTIN, PAGE
 from auth.authorization_details import LASTS_DAYS
 from auth.errors import InvalidToken, OAuthError
+from auth.people.provider_metadata import ProviderAway
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
@@ -225,9 +227,19 @@ def sign_out(site: Site, visit: Visit) -> Response:
         site.cookies.set_session(response, site.server.sessions.sign_out_for_another(browser))
         return response
     site.server.sessions.end(browser.id_hash)
-    response = site.redirect(site.address("/oauth/login"))
+    response = _signed_out(site, visit, browser)
     site.cookies.delete_session(response)
     return response
+
+
+def _signed_out(site: Site, visit: Visit, browser: Browser) -> Response:
+    """What somebody sees who has signed out: the sign-in, or before it the way to sign out of the provider, too."""
+    provider, login = site.server.provider, site.address("/oauth/login")
+    with suppress(ProviderAway):
+        address = provider.sign_out_address(browser, site.policy.origin + login) if provider is not None else ""
+        if provider is not None and address:
+            return site.page("signed_out.html", visit.words, provider=provider.settings.name, address=address)
+    return site.redirect(login)
 
 
 def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
@@ -326,6 +338,7 @@ def _account(
         user=user,
         operator_address=site.address(OPERATOR_PAGE),
         owned=owned,
+        provider=site.server.provider,
         choices_of=lambda grant: chosen if chosen and grant.id == at else choices_of(grant.terms, owned),
         days_of=lambda grant: _days_of(site, grant),
         as_before=AS_BEFORE,

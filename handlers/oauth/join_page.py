@@ -17,7 +17,7 @@ PURPOSE = "join"
 
 
 def join_routes(site: Site) -> list[BaseRoute]:
-    """The routes of the page and its three forms."""
+    """The routes of the page and its forms."""
 
     def to_form(at: Site, _visit: Visit) -> Response:
         return at.redirect(at.address(PATH))
@@ -26,6 +26,7 @@ def join_routes(site: Site) -> list[BaseRoute]:
         site.route(PATH, {"GET": ask_for_link, "POST": show_form}),
         site.route(f"{PATH}/person", {"GET": to_form, "POST": become_user}),
         site.route(f"{PATH}/password", {"GET": to_form, "POST": set_password}),
+        site.route(f"{PATH}/sign-in", {"GET": to_form, "POST": sign_in}),
     ]
 
 
@@ -50,6 +51,8 @@ def become_user(site: Site, visit: Visit) -> Response:
     """Make the person whose name and password the form has, sign them in, and redirect to their page; shows the form
     again where name or password cannot be used."""
     browser, link = _sent(site, visit)
+    if site.provider_shown is not None and site.provider_shown.is_only:
+        raise Mistake("bad_form")  # whoever comes in by a password could not come again
     if (error := _repeated(visit)) is not None:
         return _page(site, visit, browser, link, error=error)
     made = site.server.links.become_user(
@@ -84,6 +87,24 @@ def set_password(site: Site, visit: Visit) -> Response:
     return site.redirect(site.address("/oauth/login"))
 
 
+def sign_in(site: Site, visit: Visit) -> Response:
+    """Sign the person in whom the link lets in, unless their second factor is asked first. They are told of it at their
+    next sign-in, since this one may be somebody else's."""
+    browser, _link = _sent(site, visit)
+    user = site.server.links.sign_in(visit.form["secret"], address=visit.address)
+    if user is None:
+        raise Mistake("join_over")
+    before = browser if browser.user_id is None else None
+    outcome = site.server.sign_in.let_in_by_link(user, before, address=visit.address)
+    if outcome.half is not None:
+        response = site.redirect(site.address("/oauth/second-step"))
+        site.cookies.set_session(response, outcome.half)
+        return response
+    response = site.redirect(f"{site.policy.public_url}/")
+    site.remember_signed_in(response, outcome)
+    return response
+
+
 def _sent(site: Site, visit: Visit) -> tuple[Browser, Link]:
     browser = site.checked_browser(visit, PURPOSE)
     link = site.server.links.find(visit.form.get("secret", ""))
@@ -108,6 +129,7 @@ def _page(site: Site, visit: Visit, browser: Browser, link: Link | None = None, 
         form_action=site.page_elsewhere,
         is_scripted=link is None,
         join_address=site.address(PATH),
+        provider=site.provider_shown,
         kind=link.kind if link is not None else "",
         secret=visit.form.get("secret", ""),
         name=person.name if person is not None else visit.form.get("username", ""),

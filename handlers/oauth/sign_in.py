@@ -28,6 +28,8 @@ from handlers.oauth.rendering import file_routes
 from handlers.oauth.second_factor_pages import second_factor_routes
 from handlers.oauth.shares_page import shares_routes
 from handlers.oauth.site import Site, Visit
+from handlers.oauth.ways_in.proof_page import proof_routes
+from handlers.oauth.ways_in.provider_pages import provider_routes
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.pending import AccessRequest
@@ -47,6 +49,8 @@ def page_routes(site: Site) -> list[BaseRoute]:
         *join_routes(site),
         *operator_routes(site),
         *shares_routes(site),
+        *provider_routes(site),
+        *proof_routes(site),
     ]
 
 
@@ -212,6 +216,7 @@ def _login_form(
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
         goes_on=visit.waiting_query,
+        provider=site.provider_shown,
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
     )

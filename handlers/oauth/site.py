@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from auth.errors import TemporarilyUnavailable
 from auth.people.password_hashing import Busy
+from auth.people.provider_metadata import ProviderSettings
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
 from auth.policy import origin_of
@@ -45,10 +46,29 @@ BANKS_PAGE = "/account/connect"
 SETUP_PAGE = "/account/simplefin"
 OPERATOR_PAGE = "/operator"
 SHARES_PAGE = "/account/shares"
+PROVIDER_PAGE = "/account/provider"
 RETURN_PAGES = frozenset(
-    {BANKS_PAGE, SETUP_PAGE, OPERATOR_PAGE, SHARES_PAGE, "/account/second-factor", "/account/passkeys"}
+    {
+        BANKS_PAGE,
+        SETUP_PAGE,
+        OPERATOR_PAGE,
+        SHARES_PAGE,
+        PROVIDER_PAGE,
+        "/account/second-factor",
+        "/account/passkeys",
+    }
 )
 """The pages to which a sign-in may lead back; no query of an authorization request looks like one."""
+
+
+_PAGES_OF = {
+    "operator.html": OPERATOR_PAGE,
+    "shares.html": SHARES_PAGE,
+    "provider.html": PROVIDER_PAGE,
+    "second_factor.html": "/account/second-factor",
+    "passkeys.html": "/account/passkeys",
+}
+"""Where somebody who has shown anew who they are goes back to, by template; else to the account page."""
 
 
 class Visit(Struct, frozen=True, kw_only=True):
@@ -87,6 +107,11 @@ class Site:
         page = origin_of(self.policy.public_url)
         # Where the forms of a sign-in may lead in the end: to the page of this server, if that is on another host
         self.page_elsewhere = page if page != self.policy.origin else ""
+
+    @property
+    def provider_shown(self) -> ProviderSettings | None:
+        """What the pages say of the household's provider; None without one."""
+        return self.server.provider.settings if self.server.provider is not None else None
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are neither hidden nor shared by others for the user
@@ -271,10 +296,10 @@ class Site:
         them that their password was set by a link; with the cookies of the new session."""
         response = self.after_sign_in(visit, secret)
         assert outcome.browser is not None
-        set_at = self.server.links.tell(outcome.browser.user_id or "")
-        if set_at is not None:
+        used = self.server.links.tell(outcome.browser.user_id or "")
+        if used is not None:
             goes_on = response.headers["location"]
-            response = self.page("told.html", visit.words, set_at=set_at, goes_on=goes_on)
+            response = self.page("told.html", visit.words, kind=used.kind, used_at=used.used_at, goes_on=goes_on)
         self.remember_signed_in(response, outcome)
         return response
 
@@ -294,6 +319,9 @@ class Site:
         wait = outcome.wait_seconds if outcome is not None else 0
         is_paused = outcome is not None and outcome.is_paused
         error = "wait" if wait else "paused" if is_paused else "wrong" if outcome is not None else error
+        user = values.get("user")
+        if error == "wrong" and user is not None and not self.server.sign_in.asks_password(user):
+            error = "stale"
         status = 429 if wait else 400 if error else 200
         response = self.page(template, words, status=status, error=error, wait=wait, **values)
         if wait:
@@ -302,7 +330,18 @@ class Site:
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
         """A page made of a template, with the headers that isolate it (oauth.md 3.1)."""
-        return render(self.policy, template, words, status=status, form_action=form_action, **values)
+        user = values.get("user")
+        asks_password = user is None or self.server.sign_in.asks_password(user)
+        return render(
+            self.policy,
+            template,
+            words,
+            status=status,
+            form_action=form_action,
+            asks_password=asks_password,
+            back=_PAGES_OF.get(template, "/account"),
+            **values,
+        )
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
         """The page that says what went wrong and what to do now, with the status and headers of the mistake."""

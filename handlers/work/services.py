@@ -25,6 +25,7 @@ from handlers.work.cache.reader import Reader
 from handlers.work.clock import Clock
 from handlers.work.clock_watch import ClockWatch
 from handlers.work.housekeeping import Housekeeping, watch_clock
+from handlers.work.identity_provider import Asking, provider_of
 from handlers.work.own_profiles import OwnProfiles
 from handlers.work.sources import connectors, live_sources
 from handlers.work.store_sharing import StoreSharing, sharing_of
@@ -385,4 +386,6 @@ def _authorization(settings: Settings, database: Database, sharing: StoreSharing
         clock.now_in_utc,
         has_other_processes=sharing.has_other_processes,
         fetch=partial(app_document, settings),
+        provider=provider_of(settings),
+        ask=Asking(settings.oidc_ca_file),
     )

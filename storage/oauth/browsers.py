@@ -10,7 +10,9 @@ from storage.oauth.moments import with_moments
 
 class BrowserSession(Struct, frozen=True, kw_only=True):
     """A browser session; `user_id` is None before sign-in. `awaits_user_id` is the user who has entered the right
-    password in it, and has until `awaits_until` to show the second factor."""
+    password in it, and has until `awaits_until` to show the second factor. `identity_hash` and `provider_session` name
+    the identity and the session at the household's provider by which it began; `proven_at` is when the person last
+    showed who they are, None for its start."""
 
     id_hash: str
     user_id: str | None
@@ -19,6 +21,9 @@ class BrowserSession(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     awaits_user_id: str | None = None
     awaits_until: datetime | None = None
+    identity_hash: str | None = None
+    provider_session: str | None = None
+    proven_at: datetime | None = None
 
 
 COLUMNS = names_of(BrowserSession)
@@ -46,6 +51,11 @@ def of_user(session: Session, user_id: str) -> list[BrowserSession]:
 def see(session: Session, id_hash: str, *, now: datetime) -> None:
     """Record that the browser has just been seen."""
     set_values(session, "oauth_sessions", {"id_hash": id_hash}, seen_at=now)
+
+
+def prove(session: Session, id_hash: str, *, now: datetime) -> None:
+    """Record that the person has just shown who they are."""
+    set_values(session, "oauth_sessions", {"id_hash": id_hash}, proven_at=now)
 
 
 def remove_oldest_nobodys(session: Session, *, but: int) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from storage.database import Session
-from storage.oauth import links, shares, simplefin
+from storage.oauth import identities, links, shares, simplefin
 
 
 def sweep(
@@ -45,6 +45,7 @@ def sweep(
     simplefin.sweep(session, day_ago=day_ago)
     links.sweep(session, day_ago=day_ago)
     shares.sweep(session, now=now)
+    identities.sweep(session, now=now)
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by IN ('self', 'document') AND created_at < $1"
         " AND (used_at IS NULL OR used_at < $2)"

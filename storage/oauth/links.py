@@ -8,12 +8,13 @@ from msgspec import Struct
 from storage.database import Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
-Kind = Literal["first", "invitation", "password"]
+Kind = Literal["first", "invitation", "password", "sign_in"]
 
 
 class Link(Struct, frozen=True, kw_only=True):
-    """A link that works once, until `expires_at`; `user_id` is whose password it sets, `made_by` the operator who made
-    it (None: by command or at a start). `ended_at` is when it was revoked, or refused its last taken name."""
+    """A link that works once, until `expires_at`; `user_id` is whose password it sets or who signs in by it, `made_by`
+    the operator who made it (None: by command or at a start). `ended_at` is when it was revoked, or refused its
+    last taken name."""
 
     secret_hash: str
     kind: Kind
@@ -61,14 +62,14 @@ def count_taken_name(session: Session, link: Link, *, at_most: int, now: datetim
     set_values(session, "oauth_links", _open(link), taken_names=count, ended_at=now if count >= at_most else None)
 
 
-def tell(session: Session, user_id: str, *, now: datetime) -> datetime | None:
-    """When the user's password was last set by a link of which they have not been told; they count as told of all from
-    now on. None where there is nothing to tell."""
+def tell(session: Session, user_id: str, *, now: datetime) -> Link | None:
+    """The link used last by which the user's password was set, or somebody signed in as them, without their being told;
+    they count as told of all from now on. None where there is nothing to tell."""
     condition = "user_id = $1 AND used_at IS NOT NULL AND told_at IS NULL ORDER BY used_at DESC"
     untold = _where(session, condition, user_id)
     for each in untold:
         set_values(session, "oauth_links", {"secret_hash": each.secret_hash}, told_at=now)
-    return untold[0].used_at if untold else None
+    return untold[0] if untold else None
 
 
 def remove_first(session: Session) -> None:
@@ -77,7 +78,8 @@ def remove_first(session: Session) -> None:
 
 
 def remove_all(session: Session, user_id: str) -> None:
-    """Delete the links that set this user's password, and the invitations that they made and nobody has used."""
+    """Delete the links that let this user in or set their password, and the invitations that they made and nobody has
+    used."""
     session.execute("DELETE FROM oauth_links WHERE user_id = $1 OR (made_by = $1 AND used_at IS NULL)", user_id)
 
 

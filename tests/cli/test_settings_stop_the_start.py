@@ -46,6 +46,14 @@ WRONG = [
     ("FINTS_BANKS", "1234567=https://fints.bank.example", "bank codes with https addresses, such as 12345678=https://"),
     ("FINTS_BANKS", "12345678=http://fints.bank.example", "bank codes with https addresses"),
     ("FINTS_BANKS", "12345678=https://fints.bank.example,", "bank codes with https addresses"),
+    ("OIDC_ISSUER", "http://id.example.org", "an https address"),
+    ("OIDC_CLIENT_ID", "bankdata", "it needs BANKDATA_OIDC_ISSUER, too"),
+    ("OIDC_ONLY", "on", "it needs BANKDATA_OIDC_ISSUER, too"),
+    ("OIDC_GROUPS", "family", "the name of a claim and its values, such as groups=family,friends"),
+    ("OIDC_GROUPS", "groups=", "the name of a claim"),
+    ("OIDC_NEW_PEOPLE", "yes", "on or off"),
+    ("OIDC_CLIENT_SECRET", "two words", "the value cannot be used"),
+    ("OIDC_NAME", "x" * 41, "up to 40 letters"),
     ("SCHEDULE", "6:30", "times of the day such as 06:30,18:30, or off"),
     ("SIMPLEFIN_SERVER", "no", "on or off"),
     ("SCHEDULE", "06:30,24:00", "times of the day"),
@@ -75,6 +83,9 @@ WRONG = [
     ("LOG_ADDRESSES", "yes", "expected on or off"),
 ]
 
+PROVIDER = {"OIDC_ISSUER": "https://id.example.org/home/", "OIDC_CLIENT_ID": "bankdata"}
+"""Without which the other settings of the provider are refused."""
+
 RIGHT = [
     ("DATABASE_URL", "duckdb:////tmp/x.duckdb"),
     ("DATABASE_URL", "postgresql://bank@db.example:5432/bank"),
@@ -101,6 +112,13 @@ RIGHT = [
     ("FINAPI_SECRET_FILE", "/etc/bankdata/finapi-secret"),
     ("FINTS_PRODUCT", "9FA6681DEC0CF3046BFC2F8A6"),
     ("FINTS_BANKS", "12345678=https://fints.bank.example/pintan, 87654321=https://bank.example/hbci?v=3"),
+    *PROVIDER.items(),
+    ("OIDC_CLIENT_SECRET", "s3cret-of-the-client"),
+    ("OIDC_NAME", "Authelia"),
+    ("OIDC_CA_FILE", "/etc/bankdata/ca.pem"),
+    ("OIDC_GROUPS", "groups=family, friends"),
+    ("OIDC_NEW_PEOPLE", "on"),
+    ("OIDC_ONLY", "on"),
     ("SIMPLEFIN_SERVER", "off"),
     ("SCHEDULE", "off"),
     ("SCHEDULE", "18:30, 06:30"),
@@ -140,7 +158,8 @@ def test_a_wrong_value_is_one_line_that_names_the_setting(tmp_path: Path, name: 
 @pytest.mark.requirement("settings.refused")
 @pytest.mark.parametrize(("name", "value"), RIGHT)
 def test_values_at_the_bounds_are_taken(name: str, value: str) -> None:
-    load({f"BANKDATA_{name}": value})
+    set_too = PROVIDER if name.startswith("OIDC_") else {}
+    load({f"BANKDATA_{each}": text for each, text in {**set_too, name: value}.items()})
 
 
 @pytest.mark.requirement("settings.refused")
@@ -161,6 +180,7 @@ def test_every_setting_is_among_these_examples() -> None:
         "DATA_DIR",
         "CONNECTION_KEYS",
         "ENABLE_BANKING_KEY_FILE",
+        "OIDC_CA_FILE",
         "FINAPI_SECRET_FILE",
     }
 

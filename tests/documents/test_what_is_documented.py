@@ -47,6 +47,14 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, str | None]] = {
     "enable_banking_url": ("https://api.enablebanking.example", "http://api.enablebanking.com"),
     "enable_banking_application": ("0f2a7c1e-5b7d-4c39-9d0b-3a1f7d2c8e55", "my application"),
     "enable_banking_key_file": ("/etc/bankdata/enable-banking.pem", None),
+    "oidc_issuer": ("https://login.example.org/home", "http://id.example.org"),
+    "oidc_client_id": ("budget", "two words"),
+    "oidc_client_secret": ("s3cret-of-the-client", "two words"),
+    "oidc_name": ("Authelia", "x" * 41),
+    "oidc_ca_file": ("/etc/bankdata/ca.pem", None),
+    "oidc_groups": ("groups=family,friends", "family"),
+    "oidc_new_people": ("on", "yes"),
+    "oidc_only": ("on", "yes"),
     "simplefin_server": ("off", "https://bank.example.org"),
     "events_heartbeat_seconds": ("30", "0"),
     "webhooks_allow": ("10.20.0.0/16", "localhost"),
@@ -85,6 +93,10 @@ def test_the_defaults_that_are_described_are_the_defaults(tmp_path: Path, monkey
     assert settings.database_app_url == ""
 
 
+PROVIDER = {"BANKDATA_OIDC_ISSUER": "https://id.example.org", "BANKDATA_OIDC_CLIENT_ID": "bankdata"}
+"""Without which the other settings of the provider are refused."""
+
+
 @pytest.mark.requirement("docs.settings")
 def test_every_setting_has_an_example_here() -> None:
     assert TAKEN_AND_REFUSED.keys() == Settings.__dataclass_fields__.keys()
@@ -94,11 +106,13 @@ def test_every_setting_has_an_example_here() -> None:
 @pytest.mark.parametrize("name", TAKEN_AND_REFUSED)
 def test_the_default_of_the_table_an_example_and_a_counterexample(name: str) -> None:
     default, (example, refused) = Settings.__dataclass_fields__[name].metadata["default"], TAKEN_AND_REFUSED[name]
-    assert load({PREFIX + name.upper(): default or ""}) == load({})
-    assert load({PREFIX + name.upper(): example}) != load({})
+    set_too = PROVIDER if name.startswith("oidc_") else {}
+    if name not in ("oidc_issuer", "oidc_client_id"):
+        assert load({**set_too, PREFIX + name.upper(): default or ""}) == load(set_too)
+    assert load({**set_too, PREFIX + name.upper(): example}) != load(set_too)
     if refused is not None:
         with pytest.raises(SettingError, match=PREFIX + name.upper()):
-            load({PREFIX + name.upper(): refused})
+            load({**set_too, PREFIX + name.upper(): refused})
 
 
 @pytest.mark.requirement("docs.commands")

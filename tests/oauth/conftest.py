@@ -20,6 +20,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.people.password_hashing import Passwords
+from auth.people.provider_metadata import AskProvider, ProviderSettings
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from auth.tokens.keys import KeyRing
@@ -234,11 +235,26 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
     """Makes worlds with the given settings and closes them."""
     opened: list[World] = []
 
-    def make(*, rate: Rate | None = None, passwords: Passwords = FAST, many: bool = False, **settings: Any) -> World:
+    def make(
+        *,
+        rate: Rate | None = None,
+        passwords: Passwords = FAST,
+        many: bool = False,
+        provider: ProviderSettings | None = None,
+        ask: AskProvider | None = None,
+        **settings: Any,
+    ) -> World:
         clock = Clock()
         database = stores.enter_context(ENGINE.passing_store(folder / f"store{len(opened)}.duckdb"))
         server = AuthorizationServer(
-            database, keys_folder, policy(**settings), clock, passwords=passwords, has_other_processes=many
+            database,
+            keys_folder,
+            policy(**settings),
+            clock,
+            passwords=passwords,
+            has_other_processes=many,
+            provider=provider,
+            ask=ask,
         )
         hashed = passwords.hash(PASSWORD)
         person = [
