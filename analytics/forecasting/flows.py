@@ -7,13 +7,13 @@ from datetime import date
 import polars as pl
 
 from analytics.forecasting.projection import Stream
-from analytics.frames import CHARGES
+from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.detection import detect
 from analytics.recurring.directions import INCOMING, with_direction
 from analytics.recurring.history import Charge
 from analytics.recurring.report import over_on
 
-COPIED_ROWS_MAX = 50_000
+ROWS_AT_ONCE = 50_000
 SEPARATOR = "\x1f"  # in no account id and in no day
 
 
@@ -21,27 +21,24 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
     """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) that were visible on each of
     the days, ended ones too, as SUBSCRIPTIONS whose `user_id` consists of the rows' own and the day, joined by
     SEPARATOR, with `directions.MARK` at the end for incoming ones. Nothing is left out for its wording or type, because
-    savings, loans and own transfers change a balance, too. Days are looked at together, as far as their rows are few:
-    each has a copy of them.
+    savings, loans and own transfers change a balance, too. Days are looked at together, as far as their rows are few.
     """
-    at_once = max(1, COPIED_ROWS_MAX // max(1, rows.height))
-    return pl.concat(_visible_on(rows, days[first : first + at_once]) for first in range(0, len(days), at_once))
+    at_once = max(1, ROWS_AT_ONCE // max(1, rows.height))
+    some = (days[first : first + at_once] for first in range(0, len(days), at_once))
+    # As rows: the texts of a frame hold on to all texts that it was made from
+    return pl.DataFrame(
+        [row for each in some for row in _visible_on(rows, each).rows()], schema=SUBSCRIPTIONS, orient="row"
+    )
 
 
 def _visible_on(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
-    asked = (
-        rows.select(whose="user_id")
+    users = (
+        rows.select("user_id")
         .unique()
         .join(pl.DataFrame({"today": days}, schema={"today": pl.Date}), how="cross")
-        .with_columns(user_id=pl.concat_str("whose", pl.col("today").cast(pl.String), separator=SEPARATOR))
+        .with_columns(called=pl.concat_str("user_id", pl.col("today").cast(pl.String), separator=SEPARATOR))
     )
-    copies = (
-        rows.rename({"user_id": "whose"})
-        .join(asked, on="whose")
-        .filter(pl.col("booking_date") <= pl.col("today"))
-        .select(*CHARGES)
-    )
-    return detect(copies, asked.select("user_id", "today"), of_any_kind=True, incoming=True, with_ended=True)
+    return detect(rows, users, of_any_kind=True, incoming=True, with_ended=True)
 
 
 def streams_of(

@@ -1,7 +1,7 @@
 """The bookings that may belong to a recurring payment at all (docs/recurring.md, "What is left out")."""
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from datetime import date
 from functools import cache
 
@@ -14,6 +14,7 @@ from analytics.search_text import fold_column, in_ascii
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never show a yearly rhythm
 PIECE_ROWS = 25_000  # rows whose texts are folded at a time: limits memory, changes no result
+COLUMNS_AT_ONCE = 8
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
 TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"}
@@ -37,15 +38,32 @@ def eligible_payments(
     amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount whatever its direction.
     Potential duplicates, adjusting entries and returned payments are left out, and without `of_any_kind` also what pays
     for nothing, such as savings. `incoming` adds incoming ones, whose `user_id` gets MARK at its end."""
-    days = users.lazy().select("user_id", "today", since=pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"))
-    pieces = [
-        _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
-        for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]
-    ]
-    rows = pl.concat(pieces).lazy()
-    del pieces
-    payments = rows.filter("may_recur").drop("may_recur", "is_return").sort("booking_date", "id").pipe(frame_of)
-    return drop_returned(payments, rows.filter("is_return").pipe(frame_of)).with_row_index("row")
+    called = pl.col("called" if "called" in users.columns else "user_id")
+    since = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo")
+    days = users.lazy().select("user_id", "today", since=since, called=called, called_in=called + MARK)
+    pieces: list[list[pl.Series]] = []
+    returns = []
+    for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
+        rows = _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
+        returns.append(rows.filter("is_return"))
+        pieces.append(rows.filter("may_recur").drop("may_recur", "is_return").get_columns())
+        del rows
+    payments = _in_order(pieces)
+    return drop_returned(payments, pl.concat(returns)).with_row_index("row")
+
+
+def _in_order(pieces: Sequence[list[pl.Series]]) -> pl.DataFrame:
+    """The rows of these columns, the oldest first. Takes some columns at a time out of the pieces: the memory of those
+    that are sorted is free again."""
+    names = [column.name for column in pieces[0]]
+    keys = [[piece[names.index(name)] for name in ("booking_date", "id")] for piece in pieces]
+    places = pl.concat(map(pl.DataFrame, keys)).select(pl.arg_sort_by("booking_date", "id")).to_series()
+    columns: list[pl.Series] = []
+    while pieces[0]:
+        columns += pl.concat(pl.DataFrame(piece[:COLUMNS_AT_ONCE]) for piece in pieces)[places].get_columns()
+        for piece in pieces:
+            del piece[:COLUMNS_AT_ONCE]
+    return pl.DataFrame(columns)
 
 
 def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
@@ -56,7 +74,7 @@ def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: b
         .lazy()
         .with_columns(_what_may_recur(of_any_kind=of_any_kind, incoming=incoming))
         .filter(pl.col("may_recur") | pl.col("is_return"))
-        .drop("transfer_account_id", "is_no_payment")
+        .drop("transfer_account_id", "is_no_payment", "called", "called_in")
         .pipe(frame_of)
     )
 
@@ -70,7 +88,7 @@ def _what_may_recur(*, of_any_kind: bool, incoming: bool) -> list[pl.Expr]:
         is_between_own = pl.col("transfer_account_id").is_not_null()  # whether its other leg is there or not
         may_recur &= ~(is_excluded | is_between_own | pl.col("is_no_payment"))
     return [
-        pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
+        pl.when(comes_in).then("called_in").otherwise("called").alias("user_id"),
         -pl.col("amount").abs(),
         pl.col("amount").abs().cast(pl.Float64).alias("price"),
         may_recur.alias("may_recur"),
@@ -96,6 +114,8 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
     """The payments, oldest first, without those whose money came back: each return takes out the latest payment of the
     same amount, user and currency in the other direction, at most ten days before it, that no other return took."""
+    if returns.is_empty():
+        return payments
     back = pl.col("user_id").str.strip_suffix(MARK)  # what came back went in the other direction
     user_id = pl.when(pl.col("user_id") == back).then(back + MARK).otherwise(back)
     returns = returns.with_columns(user_id.alias("user_id"), id=pl.lit(None, pl.String()))

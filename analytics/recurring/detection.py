@@ -39,7 +39,8 @@ def detect(
 ) -> pl.DataFrame:
     """The recurring payments of any number of users (interface 2.10, 4.7; docs/recurring.md).
 
-    `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those of
+    `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date), and where a user is
+    looked at on several days, what each is `called` in the result; that has the columns of
     `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind` also
     finds savings, loans, settlements and own transfers, which change a balance as payments do; `incoming` also finds
     what recurs as income, with `directions.MARK` at the end of `user_id`; `with_ended` includes streams that are no

@@ -65,13 +65,16 @@ CORE_FILLED_MIN, CORE_REPEATS_MAX, CHANCE_MAX = 0.85, 1.15, 0.001
 
 STEADY = pl.col("constant") | pl.col("narrow")
 BASKET = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(FAST)
-ALONE = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
+WHOLE_PAYEE = pl.col("part") >= PART_WHOLE
+ALONE = WHOLE_PAYEE & pl.col("lattice").is_in(["month", "year"])
+ENOUGH = (pl.col("n") > 2) | pl.col("contract") | WHOLE_PAYEE  # a pair among other charges at the payee shows nothing
 
 
 def worth_fitting(groups: pl.DataFrame) -> pl.DataFrame:
     """The likely pairs of group and lattice (a series of due days) whose amounts some rule below could accept if they
     keep to the calendar, each with a number (`fit`)."""
-    return likely(groups, pl.col("contract") | STEADY | BASKET | ALONE).with_row_index("fit")
+    enough = groups.filter(ENOUGH)
+    return likely(enough, pl.col("contract") | STEADY | BASKET | ALONE).with_row_index("fit")
 
 
 class ChargeGroup(NamedTuple):
@@ -153,10 +156,13 @@ class Candidate(NamedTuple):
 def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate]:
     """The groups with enough evidence for a recurring payment, each with its best fit, in the order in which they are
     tried."""
-    by_id = {row[0]: ChargeGroup._make(row) for row in groups.select(ChargeGroup._fields).iter_rows()}
-    steady = [group.group for group in by_id.values() if has_steady_price(group)]
-    may_pass = (pl.col("share") >= SHARE_MIN) | (pl.col("near_filled") >= LONG) | pl.col("group").is_in(steady)
+    steady = groups.lazy().filter(STEADY, pl.col("n") >= FEW, pl.col("gap_wobble") <= GAP_WOBBLE_DAYS_MAX)
+    on_lattice = (pl.col("share") >= SHARE_MIN) & (pl.col("coverage") >= COVERAGE_MIN_FAST)
+    is_steady = pl.col("group").is_in(steady.select("group").pipe(frame_of)["group"].implode())
+    may_pass = on_lattice | (pl.col("near_filled") >= LONG) | is_steady
     passing = fits.lazy().filter(may_pass).select(Fit._fields).pipe(frame_of)
+    fitted = groups.lazy().join(passing.lazy(), on="group", how="semi").select(ChargeGroup._fields).pipe(frame_of)
+    by_id = {row[0]: ChargeGroup._make(row) for row in fitted.iter_rows()}
     judged = [(by_id[fit.group], fit) for fit in map(Fit._make, passing.iter_rows())]
     rhythmic = {group for group, fit in judged if group.level == "price" and is_rhythmic(group, fit)}
     explained = Counter[int]()

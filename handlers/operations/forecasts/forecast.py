@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import chain
 
 import polars as pl
 
@@ -43,18 +44,19 @@ def get_forecast(
         found = basis_of(database, user_id, selected, today=today, session=session)
         known = selected_or_all(everything.accounts, None, caller) if caller.is_their_own else everything
         recurring = recurring_of(database, user_id, known, today=today, session=session)
+    added = [each for each in recurring if each.goes_on]
+    charges = _mentioned(found, added)
     dismissed = list(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     streams = streams_of(
         found.flows.filter(~pl.col("charge_ids").list.eval(pl.element().is_in(dismissed)).list.any()),
-        _charges(found.rows),
+        _by_id(charges),
         ids_by_charge(recurring),
         asked=found.asked,
-        salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
+        salaries=set(charges.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
-    added = [each for each in recurring if each.goes_on]
-    _add(streams, added, found, today)
+    _add(streams, added, found, _by_id(charges), today)
     of_charges = {each.id: each.added_to for each in added if each.added_to}
-    of_charges |= dict(found.rows.select("id", "account_id").iter_rows())
+    of_charges |= dict(charges.select("id", "account_id").iter_rows())
     series = {each.key: each for each in [*found.of_accounts, *found.of_currencies.values()]}  # one may be both
     shapes = {
         key: _shape(each, streams, of_charges, days=days, of_months=caller.figures_only) for key, each in series.items()
@@ -76,15 +78,25 @@ def get_forecast(
     )
 
 
+def _mentioned(found: Basis, recurring: Iterable[RecurringPayment]) -> pl.DataFrame:
+    """The bookings (CHARGES) that recurring flows or payments name, and those that are to come."""
+    named = [
+        *found.flows["charge_ids"].explode().drop_nulls(),
+        *chain.from_iterable(one.charge_ids for one in recurring),
+    ]
+    coming = [one.id for each in found.of_accounts for one in each.ledger.pending]
+    return found.rows.filter(pl.col("id").is_in([*named, *coming]))
+
+
 def _add(
     streams: defaultdict[tuple[str, date], list[Stream]],
     recurring: Iterable[RecurringPayment],
     found: Basis,
+    charges: Mapping[str, Charge],
     today: date,
 ) -> None:
     """Add each recurring payment that was added by hand to today's streams of its account and of its currency, unless
     it is among them already, as detection found it too; changes `streams`, which are by key of the series and day."""
-    charges = _charges(found.rows)
     by_key = {each.key: each for each in found.of_accounts}
     for payment in recurring:
         if payment.added_to is None or payment.added_to not in by_key:
@@ -106,7 +118,7 @@ def _add(
                 streams[key, today].append(stream)
 
 
-def _charges(rows: pl.DataFrame) -> dict[str, Charge]:
+def _by_id(rows: pl.DataFrame) -> dict[str, Charge]:
     named = rows.select("id", "booking_date", pl.col("amount").abs()).iter_rows()
     return {id_: Charge(id=id_, day=day, amount=amount) for id_, day, amount in named}
 

@@ -34,7 +34,7 @@ def series_of(
     ahead = pl.concat([rows.filter(pl.col("booking_date") > today), waiting]).filter(~IS_DOUBTFUL)
     certain = ahead.partition_by("account_id", "currency", as_dict=True)
     whole = {(row["account_id"], row["currency"]): row for row in histories}
-    by_account = rows.filter(pl.col("booking_date") <= today).partition_by("account_id", "currency", as_dict=True)
+    past = rows.filter(pl.col("booking_date") <= today)
     found: list[Series] = []
     left_out: list[tuple[str, Reason]] = []
     for account in owned:
@@ -42,7 +42,7 @@ def series_of(
         if account.balance is None or of_all is None:
             left_out.append((account.id, "no_balance" if account.balance is None else "short_history"))
             continue
-        own = by_account.get((account.id, account.currency), rows.clear())
+        own = past.filter(account_id=account.id, currency=account.currency)  # no copy where that is all of them
         coming = certain.get((account.id, account.currency), rows.clear())
         balance_date = min(account.balance_date or today, today)
         balance = account.balance + sum(own.filter(pl.col("booking_date") > balance_date)["amount"], Decimal(0))
@@ -99,9 +99,8 @@ def _pending(rows: pl.DataFrame) -> list[Pending]:
 
 def _moved_by_day(rows: pl.DataFrame, *, within: Sequence[str]) -> dict[date, DayMoved]:
     is_usual = ~pl.col("is_adjusting_entry").fill_null(False) & ~_is_within(within)
-    by_day = rows.group_by("booking_date").agg(
-        total=pl.col("amount").sum(), usual=pl.col("amount").filter(is_usual).sum(), bookings=pl.len()
-    )
+    moved = rows.select("booking_date", "amount", usual=pl.when(is_usual).then("amount"))
+    by_day = moved.group_by("booking_date").agg(pl.sum("amount", "usual"), bookings=pl.len())
     return {
         day: DayMoved(total=total, usual=usual, bookings=bookings) for day, total, usual, bookings in by_day.iter_rows()
     }
