@@ -1,6 +1,7 @@
 """Commits that are checked: what each leaves in a user's first answers is what the tables say."""
 
 from collections.abc import Collection, Sequence
+from datetime import date
 from typing import cast
 
 import msgspec
@@ -13,7 +14,7 @@ from handlers.work.sync import detection
 from storage import accounts, connections, transactions
 from storage.annotations import annotations
 from storage.changes import first_answers
-from storage.changes.first_answers import Recent, Recurring
+from storage.changes.first_answers import Recurring
 from storage.database import Database, Session, Transaction
 from tests.conftest import chance
 
@@ -55,13 +56,13 @@ def check(session: Session, user_id: str, state: int) -> None:
     assert found is not None
     assert (found.accounts, found.statuses) == (owned, connections.statuses(session, user_id))
     assert found.has_parts == annotations.has_parts(session, user_id)
-    shown = [account.id for account in owned if not account.is_hidden]
+    shown = [account for account in owned if not account.is_hidden]
     newest = first_answers.newest_of(session, user_id, shown, has_parts=found.has_parts)
     assert msgspec.msgpack.encode(found.newest) == newest
-    if found.recurring is not None and found.recurring.account_ids == shown:
+    if found.recurring is not None and found.recurring.account_ids == [each.id for each in shown]:
         check_recurring(session, user_id, found.recurring)
-    if found.newest is not None and found.newest.recent is not None:
-        check_recent(session, user_id, shown, found.newest.recent)
+    if found.newest is not None and found.newest.recent is not None and found.newest.since is not None:
+        check_recent(session, user_id, [each.id for each in shown], found.newest.recent, found.newest.since)
 
 
 def check_recurring(session: Session, user_id: str, told: Recurring) -> None:
@@ -71,12 +72,11 @@ def check_recurring(session: Session, user_id: str, told: Recurring) -> None:
     assert found == told
 
 
-def check_recent(session: Session, user_id: str, shown: Sequence[str], recent: Recent) -> None:
+def check_recent(session: Session, user_id: str, shown: Sequence[str], here: pl.DataFrame, since: date) -> None:
     """The recent bookings are those of the table, and what is a refund among them is that among all bookings, whichever
     accounts are chosen."""
     every = transactions.everything(session, user_id, BOOKINGS).filter(pl.col("account_id").is_in(list(shown)))
-    here = pl.DataFrame(recent.bookings, schema=BOOKINGS, orient="row")
-    wanted, got = (each.filter(pl.col("booking_date") >= recent.since).sort("id") for each in (every, here))
+    wanted, got = (each.filter(pl.col("booking_date") >= since).sort("id") for each in (every, here))
     assert got.rows() == wanted.rows()
     for chosen in (shown, *([each] for each in shown)):
         assert refund_ids(got, here, selection=chosen).equals(refund_ids(got, every, selection=chosen))

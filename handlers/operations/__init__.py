@@ -102,7 +102,7 @@ FIGURES = _by_id(
     Read(accounts.list_accounts, Need.STATUSES, _always),
     Read(search.sum_transactions, Need.LIST | Need.PENDING),
     Read(reports.get_cashflow, Need.FIGURES, is_first=_any),
-    Read(reports.get_cashflow_categories, Need.FIGURES),
+    Read(reports.get_cashflow_categories, Need.FIGURES, is_first=_any),
     Read(reports.get_balances, Need.FIGURES),
     Read(reports.get_snapshot, Need.FIGURES, is_first=_any),
     Read(forecast.get_forecast, Need.ACCOUNTS),

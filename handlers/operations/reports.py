@@ -45,9 +45,9 @@ def get_cashflow_categories(
     """List the expenses of each of the last months by category, the current month last; they add up to those of the
     cashflow (decisions 3, 13 to 17, 19)."""
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    rows, currency, rates = _monthly(services, reading, selected, months, reading.figures)
+    rows, currency, rates = _monthly(services, reading, selected, months, reading.spendings)
     spent = monthly_categories(
-        reading.figures,
+        reading.spendings,
         selection=selected.ids,
         months=rows["month"].to_list(),
         currency=currency,

@@ -2,7 +2,7 @@
 by its key, so that somebody not in memory is answered without reading their bookings.
 
 It has the accounts with the states of their connections, the newest bookings, how many there are, their sums by month
-where all amounts are of one currency, what a snapshot counts where that is not too much, and the recurring payments,
+and category, what a snapshot counts where that is not too much, and the recurring payments,
 which whoever finds them adds (`remember`). It is true only
 while its `state` is that of the user's data: a program that knows nothing of it raises the latter alone. Where it is
 missing, past or of another form, everything is read from the tables instead.
@@ -17,19 +17,22 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from io import BytesIO
 from typing import NamedTuple
 
 import msgspec
+import polars as pl
 from msgspec import Struct
 
-from analytics.frames import BOOKINGS
+from analytics.frames import BOOKINGS, COUNTED, FIGURE, MONEY
+from analytics.minor_digits import minor_digits
 from analytics.recurring.payment import RecurringPayment, asked_until
 from analytics.refunds import RENT
 from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.annotations import annotations
 from storage.connections import Status
-from storage.database import Row, Session, put_row, set_values
+from storage.database import Database, Row, Session, put_row, set_values, state_in
 from storage.recurring.known_until import KnownDays
 from storage.transactions import LIST_COLUMNS, Selection
 
@@ -41,14 +44,10 @@ CHANGING_RECURRING = frozenset(("recurring_decisions", "recurring_added", "accou
 """The tables that recurring payments are told by, beside the bookings, of whose changes the data version tells."""
 WRITING = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
-SUMS = (
-    "SELECT account_id, date_trunc('month', booking_date)::DATE AS booking_date, sum(amount) AS amount, currency,"
-    " is_adjusting_entry, transfer_account_id, min(transfer_id) AS transfer_id, transfer_fee FROM transactions"
-    " WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
-    " GROUP BY account_id, date_trunc('month', booking_date), amount >= 0, currency, is_adjusting_entry,"
-    " transfer_account_id, transfer_id IS NULL, transfer_fee, CASE WHEN transfer_fee IS NOT NULL THEN id END"
-    " ORDER BY account_id, booking_date, amount, currency, is_adjusting_entry, transfer_account_id, transfer_id"
-)
+PARTIES = ("counterpart_name", "counterpart_iban", "merchant_name")
+"""By whose equality, whatever the case of letters, a credit brings money back (analytics.refunds)."""
+SUMMED = {"account_id": BOOKINGS["account_id"]} | {name: BOOKINGS[name] for name in COUNTED if name not in PARTIES}
+SUMS_MAX = 3_000
 RECENT_DAYS = timedelta(days=62)  # before the newest booking: a snapshot of today and of a month from now
 RECENT_MAX = 1_000
 RECENT = (
@@ -64,8 +63,6 @@ PAID_BEFORE = (
     " counterpart_name, counterpart_iban, merchant_name, is_adjusting_entry, transfer_account_id, transfer_id IS NULL,"
     " transfer_fee IS NULL ORDER BY account_id, id"
 )
-PARTIES = ("counterpart_name", "counterpart_iban", "merchant_name")
-"""By whose equality, whatever the case of letters, a credit brings money back (analytics.refunds)."""
 AMOUNT_END = Decimal(10) ** 15  # amounts are below it, and so are sums that can stand for them
 _Text = str | None
 _Words = tuple[_Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text]
@@ -75,62 +72,30 @@ _COLUMNS = LIST_COLUMNS.split(", ")
 FACTS = 6  # of these columns that are no such texts
 
 
-class Sum(NamedTuple):
-    """The sum of the incoming or of the outgoing amounts of an account in one month, apart for each account on the
-    other side, for legs whose other one is there (`transfer_id` is that of any of them) and for adjusting entries; or a
-    single transfer that lost a fee on its way. The `booking_date` is the first of the month."""
-
-    account_id: str
-    booking_date: date
-    amount: Decimal
-    currency: str
-    is_adjusting_entry: bool
-    transfer_account_id: str | None
-    transfer_id: str | None
-    transfer_fee: Decimal | None
-
-
-class RecentBooking(NamedTuple):
-    """A row of analytics.frames.BOOKINGS."""
-
-    id: str
-    account_id: str
-    booking_date: date
-    amount: Decimal
-    currency: str
-    category: str | None
-    counterpart_name: str | None
-    counterpart_iban: str | None
-    merchant_name: str | None
-    is_adjusting_entry: bool
-    transfer_account_id: str | None
-    transfer_id: str | None
-    transfer_fee: Decimal | None
-
-
-class Recent(NamedTuple):
-    """All bookings from the day `since` on; and of those before it the first payment to everybody who has sent money
-    since then, which decides whether that is a refund."""
-
-    since: date
-    bookings: Sequence[RecentBooking]
-
-
 class Newest(Struct, frozen=True, array_like=True):
-    """The newest bookings in the order of the list, the number of all bookings of each account, the sums by month (None
-    where amounts are of several currencies) and the recent bookings (None where these are very many, or some booking of
-    the user is divided into parts); hidden accounts are left out."""
+    """The newest bookings in the order of the list, the number of all bookings of each account, and two frames that
+    Arrow packs: the sums by month (None where these are very many), and all bookings from the day `since` on (None
+    where these are very many, or some booking of the user is divided into parts). Hidden accounts are left out."""
 
     lines: Sequence[msgspec.Raw]  # each a _Line, which takes the time of the others only where it is shown
     counts: Mapping[str, int]
-    sums: Sequence[Sum] | None
-    packed_recent: msgspec.Raw  # Recent or None
+    packed_sums: bytes | None
+    since: date | None
+    packed_recent: bytes | None
 
     @property
-    def recent(self) -> Recent | None:
-        """The recent bookings."""
-        recent: Recent | None = _RECENT.decode(self.packed_recent)
-        return recent
+    def sums(self) -> pl.DataFrame | None:
+        """The sums of the incoming and of the outgoing amounts of each account in each month (`booking_date` is its
+        first day), those by category; apart for each account on the other side, for legs whose other one is there
+        (`transfer_id` is that of any of them) and for adjusting entries. What is converted or rounded, and a transfer
+        that lost a fee on its way, stands alone, with its day."""
+        return _unpacked(self.packed_sums)
+
+    @property
+    def recent(self) -> pl.DataFrame | None:
+        """The bookings from the day `since` on (BOOKINGS); and of those before it the first payment to everybody who
+        has sent money since then, which decides whether that is a refund."""
+        return _unpacked(self.packed_recent)
 
     def __len__(self) -> int:
         """The number of all bookings, those included that are not here."""
@@ -219,7 +184,6 @@ _ACCOUNTS = msgspec.msgpack.Decoder(tuple[list[StoredAccount], dict[str, Status]
 _NEWEST = msgspec.msgpack.Decoder(Newest)
 _LINE = msgspec.msgpack.Decoder(_Line)
 _RECURRING = msgspec.msgpack.Decoder(Recurring)
-_RECENT = msgspec.msgpack.Decoder(Recent | None)
 
 
 def begin(session: Session, user_id: str, *, with_bookings: bool) -> Begun | None:
@@ -246,7 +210,7 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     if not owned:
         session.execute("DELETE FROM first_answers WHERE user_id = $1", user_id)
         return
-    shown = [account.id for account in owned if not account.is_hidden]
+    shown = [account for account in owned if not account.is_hidden]
     has_parts = annotations.has_parts(session, user_id)
     said = {
         "state": state,
@@ -254,13 +218,23 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     }
     if not CHANGING_RECURRING.isdisjoint(written):
         said["recurring"] = None
-    of_before, of_shown = {"user_id": user_id, "state": before, "form": FORM}, {"shown": " ".join(shown)}
+    of_before = {"user_id": user_id, "state": before, "form": FORM}
+    of_shown = {"shown": " ".join([*(each.id for each in shown), _currency_of(session, user_id, shown)])}
     if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", {**of_before, **of_shown}, **said):
         return
     bookings = zlib.compress(newest_of(session, user_id, shown, has_parts=has_parts), 1)
     said |= {**of_shown, "bookings_state": state, "bookings": bookings}
     if not set_values(session, "first_answers", of_before, **said):
         put_row(session, "first_answers", ["user_id"], **{**of_before, "recurring": None, **said})
+
+
+def write(database: Database, user_id: str) -> None:
+    """Write the first answers of a user who has none, or none that are true."""
+
+    def work(session: Session) -> None:
+        settle(session, user_id, before=-1, state=state_in(session, user_id), written=SHOWING_BOOKINGS)
+
+    database.atomically(work)
 
 
 def remember(session: Session, user_id: str, state: int, found: Recurring) -> None:
@@ -270,9 +244,9 @@ def remember(session: Session, user_id: str, state: int, found: Recurring) -> No
     set_values(session, "first_answers", of_state, recurring=msgspec.msgpack.encode(found))
 
 
-def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has_parts: bool) -> bytes:
+def newest_of(session: Session, user_id: str, shown: Sequence[StoredAccount], *, has_parts: bool) -> bytes:
     """The newest bookings of these accounts, read from the tables, as MessagePack (Newest)."""
-    which, values = "user_id = $1 AND account_id = ANY($2::TEXT[])", (user_id, list(account_ids))
+    which, values = "user_id = $1 AND account_id = ANY($2::TEXT[])", (user_id, [account.id for account in shown])
     counts = session.rows(
         f"SELECT account_id, count(*) AS bookings FROM transactions WHERE {which} GROUP BY account_id", *values
     )
@@ -281,32 +255,78 @@ def newest_of(session: Session, user_id: str, account_ids: Sequence[str], *, has
         *values,
     )
     lines = [[row[name] for name in _COLUMNS] for row in rows]
-    sums = [Sum(*(row[name] for name in Sum._fields)) for row in session.rows(SUMS, *values)]
-    is_simple = len({each.currency for each in sums}) <= 1 and all(abs(each.amount) < AMOUNT_END for each in sums)
+    until = rows[0]["booking_date"] if rows else date.min
+    since = until - min(RECENT_DAYS, until - date.min)
     return msgspec.msgpack.encode(
         (
             [(*line[:FACTS], line[FACTS:]) for line in lines],
             {row["account_id"]: row["bookings"] for row in counts},
-            sums if is_simple else None,
-            _recent(session, user_id, account_ids, until=rows[0]["booking_date"]) if rows and not has_parts else None,
+            _packed(_sums(session, user_id, shown)),
+            since,
+            _packed(_recent(session, *values, since)) if not has_parts else None,
         )
     )
 
 
-def _recent(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> Recent | None:
-    since = until - min(RECENT_DAYS, until - date.min)
-    values = (user_id, list(account_ids), since)
-    rows = session.rows(RECENT, *values)
-    if len(rows) > RECENT_MAX:
+def _sums(session: Session, user_id: str, shown: Sequence[StoredAccount]) -> pl.DataFrame | None:
+    """What `Newest.sums` says: added up is what is in the currency of its account and of the figures, in whole units of
+    it; which currency these have depends on the accounts that are selected (decision 19)."""
+    currency = _currency_of(session, user_id, shown)
+    whole = f"currency = $3 AND account_id = ANY($4::TEXT[]) AND amount = round(amount, {minor_digits(currency)})"
+    alone = f"transfer_fee IS NOT NULL OR NOT ({whole})"
+    day = f"CASE WHEN {alone} THEN booking_date ELSE date_trunc('month', booking_date)::DATE END"
+    category = "CASE WHEN amount < 0 THEN category END"
+    found = session.frame(
+        f"SELECT account_id, {day} AS booking_date, sum(amount) AS amount, currency, {category} AS category,"
+        " is_adjusting_entry, transfer_account_id, min(transfer_id) AS transfer_id, transfer_fee FROM transactions"
+        f" WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) GROUP BY account_id, {day}, amount >= 0, currency,"
+        f" {category}, is_adjusting_entry, transfer_account_id, transfer_id IS NULL, transfer_fee,"
+        f" CASE WHEN {alone} THEN id END ORDER BY account_id, booking_date, amount, currency, category,"
+        f" is_adjusting_entry, transfer_account_id, transfer_id LIMIT {SUMS_MAX + 1}",
+        *(user_id, [each.id for each in shown], currency, [each.id for each in shown if each.currency == currency]),
+        schema=SUMMED | {"amount": FIGURE},
+    )
+    if found.height > SUMS_MAX or (found["amount"].abs() >= AMOUNT_END).any():
         return None
-    credited = set().union(*(_parties(row) for row in rows if row["amount"] > 0))
-    earlier = session.rows(PAID_BEFORE, *values) if credited else []
-    rows += [row for row in earlier if not credited.isdisjoint(_parties(row))]
-    return Recent(since, [RecentBooking(*(row[name] for name in RecentBooking._fields)) for row in rows])
+    return found.cast({"amount": MONEY})
 
 
-def _parties(row: Row) -> set[str]:
-    return {row[name].casefold() for name in PARTIES if row[name]}
+def _currency_of(session: Session, user_id: str, shown: Sequence[StoredAccount]) -> str:
+    """The currency whose amounts are added up: that of all accounts, else the user's home currency."""
+    currencies = {account.currency for account in shown}
+    if len(currencies) == 1:
+        return currencies.pop()
+    [user] = session.rows("SELECT home_currency FROM users WHERE id = $1", user_id)
+    return str(user["home_currency"])
+
+
+def _recent(session: Session, user_id: str, account_ids: Sequence[str], since: date) -> pl.DataFrame | None:
+    values = (user_id, list(account_ids), since)
+    found = session.frame(RECENT, *values, schema=BOOKINGS)
+    if found.height > RECENT_MAX:
+        return None
+    credited = set().union(*_parties(found.filter(pl.col("amount") > 0)))
+    if not credited:
+        return found
+    earlier = session.frame(PAID_BEFORE, *values, schema=BOOKINGS)
+    are_theirs = pl.Series([not credited.isdisjoint(each) for each in _parties(earlier)], dtype=pl.Boolean())
+    return pl.concat([found, earlier.filter(are_theirs)])
+
+
+def _parties(rows: pl.DataFrame) -> list[set[str]]:
+    return [{name.casefold() for name in row if name} for row in rows[[*PARTIES]].iter_rows()]
+
+
+def _packed(frame: pl.DataFrame | None) -> bytes | None:
+    if frame is None:
+        return None
+    packed = BytesIO()
+    frame.write_ipc_stream(packed)
+    return packed.getvalue()
+
+
+def _unpacked(packed: bytes | None) -> pl.DataFrame | None:
+    return pl.read_ipc_stream(BytesIO(packed)) if packed is not None else None
 
 
 @lru_cache(maxsize=1_000)

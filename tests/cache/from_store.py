@@ -115,6 +115,11 @@ class FromStore:
         return self.figures
 
     @property
+    def spendings(self) -> pl.DataFrame:
+        """The same: what is counted by category."""
+        return self.figures
+
+    @property
     def bookings(self) -> pl.DataFrame:
         """The same: the columns of the entries that figures read."""
         return self.figures

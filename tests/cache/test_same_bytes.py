@@ -74,6 +74,7 @@ def test_first_answers_are_those_of_the_tables(
         named = {"account_ids": ",".join(chosen) if chosen else None}
         for months in (1, 24, 1_000):
             is_the_same(forgetful, slow, "getCashflow", user_ids[user], **named, months=months)
+            is_the_same(forgetful, slow, "getCashflowCategories", user_ids[user], **named, months=months)
         is_the_same(forgetful, slow, "getSnapshot", user_ids[user], **named)
         is_the_same(forgetful, slow, "listSubscriptions", user_ids[user], **named)
         is_the_same(forgetful, slow, "listSubscriptionDetails", user_ids[user], **named, status="all", direction="all")

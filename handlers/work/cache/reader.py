@@ -1,7 +1,7 @@
 """Reads the data that operations need of a user: from memory where they are up to date, else from the store."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from analytics.frames import BOOKINGS, COUNTED
@@ -12,7 +12,7 @@ from storage import accounts, connections, rules, transactions
 from storage.annotations import annotations
 from storage.changes import first_answers
 from storage.changes.first_answers import Begun
-from storage.database import Session, Store
+from storage.database import Conflict, Session, Store, StoreError
 from storage.transactions import DETAILS, KEPT
 
 TOLD_AT_ONCE = Need.ACCOUNTS | Need.STATUSES
@@ -64,13 +64,19 @@ class Reader:
         self.cache.weigh(user_id, data)
 
     def _told_at_once(self, user_id: str, take: Take) -> UserData | None:
-        """The user's data as far as their first answers go, read by one statement; None where these are missing."""
-        with self._store.reading(user_id, in_one_statement=True) as (session, learn):
-            begun = first_answers.begin(session, user_id, with_bookings=True)
-            if begun is None or begun.row is None:
-                return None
-            learn(begun.state)
-            return self._of_state(session, user_id, begun, take(begun.state))
+        """The user's data as far as their first answers go, read by one statement. Where these are missing, as after an
+        upgrade, they are written first; None where they are still missing, as for somebody without accounts."""
+        for is_written in (False, True):
+            with self._store.reading(user_id, in_one_statement=True) as (session, learn):
+                begun = first_answers.begin(session, user_id, with_bookings=True)
+                if begun is not None and begun.row is not None:
+                    learn(begun.state)
+                    return self._of_state(session, user_id, begun, take(begun.state))
+            if begun is None or is_written:
+                break
+            with suppress(Conflict, StoreError):  # somebody changes the data, or nothing can be written now
+                first_answers.write(self._store.of(user_id), user_id)
+        return None
 
     def read(
         self, session: Session, user_id: str, needs: Need, *, take: Take = _nothing, only: str | None = None

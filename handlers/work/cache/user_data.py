@@ -12,13 +12,13 @@ import polars as pl
 from msgspec.structs import replace
 
 from analytics.classification.rules import Rule
-from analytics.frames import BOOKINGS, COUNTED
+from analytics.frames import BOOKINGS
 from analytics.searching.parts import NO_PARTS
 from handlers.web.request import Answer
 from handlers.work.cache.entries import Entries, Render, Shown, fit_copy, frame_bytes, with_leaf
 from storage.accounts import StoredAccount
 from storage.annotations.annotation import OwnWords
-from storage.changes.first_answers import FirstAnswers, Newest, Recurring, Sum
+from storage.changes.first_answers import FirstAnswers, Newest, Recurring
 from storage.connections import Status
 from storage.database import Row
 from storage.transactions import Selection, for_search
@@ -229,18 +229,22 @@ class UserData:
         """What a cashflow by month is counted from: the columns of analytics.frames.COUNTED that it reads, of the
         figures or, where these are not loaded, of sums by month."""
         known = self._newest
-        if Need.FIGURES in self.loaded or known is None or known.sums is None:
-            return self.figures
-        return pl.DataFrame(known.sums, schema={name: COUNTED[name] for name in Sum._fields}, orient="row")
+        sums = known.sums if known is not None and Need.FIGURES not in self.loaded else None
+        return sums if sums is not None else self.figures
+
+    @property
+    def spendings(self) -> pl.DataFrame:
+        """The same for what is counted by category; a booking with parts counts by them."""
+        return self.flows if self.has_parts is False else self.figures
 
     def figures_since(self, first: date) -> pl.DataFrame:
         """What is counted from the bookings of this day and later ones: of `figures` the rows of these days, and of
         earlier ones at least those that show what a refund is."""
         known = self._newest
-        recent = known.recent if known is not None else None
-        if Need.FIGURES in self.loaded or recent is None or first < recent.since:
-            return self.figures
-        return pl.DataFrame(recent.bookings, schema=BOOKINGS, orient="row")
+        recent = None
+        if known is not None and known.since is not None and known.since <= first and Need.FIGURES not in self.loaded:
+            recent = known.recent
+        return recent if recent is not None else self.figures
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """The booked rows of the selection as analytics.frames.SEARCHED; with `pending`, its pending rows instead."""
