@@ -1,5 +1,6 @@
 """The authorization server: all its parts over one store."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -44,6 +45,10 @@ from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import User, UserUnknown
 
 OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
+
+
+class LastWayIn(Exception):
+    """A user has no other way to sign in."""
 
 
 class AuthorizationServer:
@@ -163,14 +168,24 @@ class AuthorizationServer:
         grant = grants.find(self._database, grant_id)
         return grant is not None and self.sessions.is_proven_lately(grant.session_hash)
 
-    def has_other_way_in(self, user: User, *, than: str) -> bool:
-        """Whether the user can still sign in once this way, "provider" or "password", is gone."""
-        is_only = self.provider is not None and self.provider.settings.is_only
-        ways = {
-            "password": user.password_hash is not None and not is_only,
-            "provider": self.provider is not None and self.provider.identity_of(user.id) is not None,
-        }
-        return any(is_there for way, is_there in ways.items() if way != than)
+    def has_way_in(self, user: User, *, at: Session | None = None) -> bool:
+        """Whether the user can sign in at all, as the session `at` sees it."""
+        provider, session = self.provider, at or self._database
+        if provider is not None and provider.identity_of(user.id, at=session) is not None:
+            return True
+        is_only = provider is not None and provider.settings.is_only
+        return not is_only and (user.password_hash is not None or self.passkeys.is_any_alone(session, user.id))
+
+    def keeps_a_way_in(self, user: User) -> Callable[[Session], None]:
+        """A check for the end of a transaction that takes a way in from a user, which raises LastWayIn if none is left;
+        of two such transactions the second sees what the first has done."""
+
+        def check(session: Session) -> None:
+            users.touch(session, user.id)
+            if not self.has_way_in(user, at=session):
+                raise LastWayIn
+
+        return check
 
     def note_provider_away(self, reason: str) -> None:
         """Log that the household's provider cannot be asked, and why."""

@@ -173,6 +173,12 @@ def set_password_hash(session: Session, user_id: str, password_hash: str) -> Non
     set_values(session, "users", {"id": user_id}, password_hash=password_hash)
 
 
+def touch(session: Session, user_id: str) -> None:
+    """Write the user's row as it is, so that of two transactions that do this the second begins anew and sees what the
+    first has done."""
+    session.execute("UPDATE users SET has_subscription = has_subscription WHERE id = $1", user_id)
+
+
 def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
     """Set whether the user has an active subscription; without one, the data endpoints answer 403."""
     set_values(session, "users", {"id": user_id}, has_subscription=active)

@@ -22,8 +22,9 @@ from auth.secret_text import new_secret, stored_hash
 from auth.security_events import Events
 from storage import users
 from storage.database import Database, Session, without_zone
-from storage.oauth import links
+from storage.oauth import links, passkeys
 from storage.oauth.links import Kind, Link
+from storage.oauth.passkeys import Passkey
 from storage.users import User
 
 PATH = "/join"
@@ -119,6 +120,7 @@ class OneTimeLinks:
         password_hash: str | None,
         home_currency: str,
         address: str,
+        user_id: str | None = None,
         also: Callable[[Session, User], bool] = lambda _session, _user: True,
     ) -> User | Refused:
         """Make a user of this name, by a link, which is used up, or (None) because the household's provider knows them;
@@ -133,6 +135,7 @@ class OneTimeLinks:
             home_currency=home_currency,
             now=without_zone(self._now()),
             is_operator=link is not None and link.kind == "first",
+            user_id=user_id,
         )
 
         def work(session: Session) -> Refused | None:
@@ -145,9 +148,9 @@ class OneTimeLinks:
                 return "taken"
             if present is not None and not links.use(session, present, now=self._now()):
                 return "over"
+            users.add_to(session, user)
             if not also(session, user):
                 raise _Over
-            users.add_to(session, user)
             return None
 
         try:
@@ -161,6 +164,37 @@ class OneTimeLinks:
         self._events.info("somebody came in by a link", kind=kind, user=user.id, address=address)
         self._events.did(user.id, "becomeUser")
         return user
+
+    def is_free(self, shown: str, name: str) -> Refused | None:
+        """None where somebody who has this link could be called so; else why not, and a taken name counts."""
+        link, name = self.find(shown), as_stored(name)
+        if link is None or link.kind not in JOINING:
+            return "over"
+        if not is_good_name(name):
+            return "bad_name"
+        if users.find_by_name(self._database, name) is None:
+            return None
+        now = self._now()
+        self._database.atomically(
+            lambda session: links.count_taken_name(session, link, at_most=TAKEN_NAMES_MAX, now=now)
+        )
+        return "taken"
+
+    def become_user_by_passkey(
+        self, shown: str, *, name: str, user_id: str, passkey: Passkey, home_currency: str, address: str
+    ) -> User | Refused:
+        """Use a link up to become a user with this name, who signs in by a passkey that was made for this id. Returns
+        why not, as `become_user` does."""
+        link = self.find(shown)
+        if link is None or link.kind not in JOINING:
+            return "over"
+
+        def also(session: Session, user: User) -> bool:
+            return passkeys.add(session, user.id, passkey, at_most=1)
+
+        return self.come_in(
+            link, name, password_hash=None, home_currency=home_currency, address=address, user_id=user_id, also=also
+        )
 
     def set_password(self, shown: str, password: str, *, address: str) -> User | Refused:
         """Use a link up to set its user's password anew, and sign all their browsers out. Returns why not, and then

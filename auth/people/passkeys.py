@@ -3,6 +3,7 @@
 The library is loaded when a passkey is first used, because it costs 0.1 s and 16 MB.
 """
 
+import base64
 import json
 import logging
 from collections.abc import Callable
@@ -13,9 +14,9 @@ from auth import lifetimes
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.policy import Policy
-from auth.secret_text import new_secret
+from auth.secret_text import new_secret, stored_hash
 from auth.security_events import Events
-from storage.database import Database
+from storage.database import Database, Session
 from storage.oauth import passkeys
 from storage.oauth.passkeys import Passkey
 from storage.users import User
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 PASSKEYS_MAX = 20  # of one user
 NAME_CHARACTERS_MAX = 50
+HANDLE_LENGTH_MAX = 100
 SERVICE = "Banking Data Service"  # what the device shows beside the user
 
 T = TypeVar("T")
@@ -46,27 +48,41 @@ class Passkeys:
         """All passkeys of a user, the first made first; those for an earlier host of the pages no longer work."""
         return passkeys.of_user(self._database, user_id)
 
-    def creation_options(self, user: User, browser: Browser) -> str:
-        """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON. Stores
-        their challenge with the browser's session for five minutes, in place of an earlier one. Call it only where
-        there is a `Policy.passkey_host`."""
+    def creation_options(self, user: User, browser: Browser, *, is_alone: bool = False) -> str:
+        """The options for a browser to have a device make a passkey, one that signs in alone or beside a second factor:
+        PublicKeyCredentialCreationOptions as JSON. Stores their challenge with the browser's session for five minutes,
+        in place of an earlier one. Call it only where there is a `Policy.passkey_host`."""
+        return self._creation_options(
+            user.id, user.name, self._challenge(browser), [*self._usable_passkeys(user.id)], is_alone=is_alone
+        )
+
+    def joining_options(self, name: str, browser: Browser) -> str:
+        """As `creation_options` for somebody who is no user yet and will have this name."""
+        challenge = self._challenge(browser)
+        return self._creation_options(_id_made_of(challenge.decode()), name, challenge, [], is_alone=True)
+
+    def _creation_options(
+        self, user_id: str, name: str, challenge: bytes, known: list[Passkey], *, is_alone: bool
+    ) -> str:
         import webauthn
         from webauthn.helpers import structs
 
         assert self._policy.passkey_host is not None
+        alone = structs.ResidentKeyRequirement.REQUIRED, structs.UserVerificationRequirement.REQUIRED
+        beside = structs.ResidentKeyRequirement.DISCOURAGED, structs.UserVerificationRequirement.PREFERRED
+        kept, verified = alone if is_alone else beside  # beside a password, the name has been typed
         return webauthn.options_to_json(
             webauthn.generate_registration_options(
                 rp_id=self._policy.passkey_host,
                 rp_name=SERVICE,
-                user_name=user.name,
-                user_id=user.id.encode(),
-                challenge=self._challenge(browser),
+                user_name=name,
+                user_id=user_id.encode(),
+                challenge=challenge,
                 timeout=_milliseconds(lifetimes.PASSKEY_ANSWER),
                 authenticator_selection=structs.AuthenticatorSelectionCriteria(
-                    resident_key=structs.ResidentKeyRequirement.DISCOURAGED,  # the name has been typed
-                    user_verification=structs.UserVerificationRequirement.PREFERRED,
+                    resident_key=kept, user_verification=verified
                 ),
-                exclude_credentials=[_descriptor(each) for each in self._usable_passkeys(user.id)],
+                exclude_credentials=[_descriptor(each) for each in known],
             )
         )
 
@@ -91,25 +107,56 @@ class Passkeys:
             )
         )
 
-    def add(self, user: User, browser: Browser, answer: str, *, name: str) -> bool:
+    def alone_options(self, browser: Browser) -> str | None:
+        """As `request_options` for any passkey that signs in alone; None where browsers make none for this host."""
+        if self._policy.passkey_host is None:
+            return None
+        import webauthn
+        from webauthn.helpers import structs
+
+        return webauthn.options_to_json(
+            webauthn.generate_authentication_options(
+                rp_id=self._policy.passkey_host,
+                challenge=self._challenge(browser),
+                timeout=_milliseconds(lifetimes.PASSKEY_ANSWER),
+                user_verification=structs.UserVerificationRequirement.REQUIRED,
+            )
+        )
+
+    def joined(self, browser: Browser, answer: str, *, name: str) -> tuple[str, Passkey] | None:
+        """The id that somebody new will have, and the passkey that their device has made for it, by `joining_options`;
+        None where the answer does not fit this browser's challenge, which is used up."""
+        challenge = self._take_challenge(browser)
+        made = self._made(answer, challenge, name=name, is_alone=True) if challenge is not None else None
+        return (_id_made_of(challenge), made) if challenge is not None and made is not None else None
+
+    def use_alone(self, browser: Browser, answer: str) -> str | None:
+        """The id of the user whose passkey, one that signs in alone, has signed the challenge of this browser after
+        the device made sure who holds it; None for any other answer. The challenge is used up in any case."""
+        challenge, user_id = self._take_challenge(browser), _user_in(answer)
+        alone = [each for each in self._usable_passkeys(user_id or "") if each.is_alone]
+        passkey = next((each for each in alone if each.id == _id_in(answer)), None)
+        is_used = (
+            challenge is not None
+            and passkey is not None
+            and self._signed(user_id or "", answer, challenge, passkey, is_verified=True)
+        )
+        return user_id if is_used else None
+
+    def is_any_alone(self, session: Session, user_id: str) -> bool:
+        """Whether the user has a passkey that signs in alone at this host."""
+        host = self._policy.passkey_host
+        return any(each.is_alone and each.host == host for each in passkeys.of_user(session, user_id))
+
+    def add(self, user: User, browser: Browser, answer: str, *, name: str, is_alone: bool = False) -> bool:
         """Store the passkey that a device has made, under a name cut to 50 characters, and log and record that. False,
         with nothing stored, where the answer does not fit this browser's challenge, which is used up, or the user has
-        this passkey, 20 of them, or no second factor, which a passkey only complements."""
+        this passkey, 20 of them, or no second factor, which one that is not alone complements."""
         challenge = self._take_challenge(browser)
-        made = self._verify_registration(answer, challenge) if challenge is not None else None
-        if made is None:
+        passkey = self._made(answer, challenge, name=name, is_alone=is_alone) if challenge is not None else None
+        if passkey is None:
             self._events.alarm("wrong answer of a new passkey", user=user.id)
             return False
-        from webauthn.helpers import bytes_to_base64url
-
-        passkey = Passkey(
-            id=bytes_to_base64url(made.credential_id),
-            host=self._policy.passkey_host or "",
-            name=name[:NAME_CHARACTERS_MAX],
-            public_key=bytes_to_base64url(made.credential_public_key),
-            sign_count=made.sign_count,
-            made_at=self._now(),
-        )
         is_added = self._database.atomically(
             lambda session: passkeys.add(session, user.id, passkey, at_most=PASSKEYS_MAX)
         )
@@ -124,21 +171,50 @@ class Passkeys:
         challenge is used up in any case; the counter and the time of a valid use are stored."""
         challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
         passkey = next((each for each in self._usable_passkeys(user_id) if each.id == _id_in(answer)), None)
-        signed = self._verify(answer, challenge, passkey) if challenge is not None and passkey is not None else None
-        if signed is None or passkey is None:
+        return challenge is not None and passkey is not None and self._signed(user_id, answer, challenge, passkey)
+
+    def remove(self, user_id: str, passkey_id: str, *, check: Callable[[Session], None]) -> bool:
+        """Delete a passkey, unless `check` raises afterwards in the same transaction, and log and record that; False
+        where the user has none with this id."""
+
+        def work(session: Session) -> bool:
+            was_there = passkeys.remove(session, user_id, passkey_id)
+            check(session)
+            return was_there
+
+        was_there = self._database.atomically(work)
+        if was_there:
+            self._events.info("passkey removed", user=user_id)
+            self._events.did(user_id, "removePasskey")
+        return was_there
+
+    def _signed(
+        self, user_id: str, answer: str, challenge: str, passkey: Passkey, *, is_verified: bool = False
+    ) -> bool:
+        """Whether the passkey has signed the challenge; stores its count and the time if so."""
+        signed = self._verify(answer, challenge, passkey, is_verified=is_verified)
+        if signed is None:
             return False
         count, now = signed.new_sign_count, self._now()
         return self._database.atomically(
             lambda session: passkeys.use(session, user_id, passkey, sign_count=count, now=now)
         )
 
-    def remove(self, user_id: str, passkey_id: str) -> bool:
-        """Delete a passkey, and log and record that; False where the user has none with this id."""
-        was_there = self._database.atomically(lambda session: passkeys.remove(session, user_id, passkey_id))
-        if was_there:
-            self._events.info("passkey removed", user=user_id)
-            self._events.did(user_id, "removePasskey")
-        return was_there
+    def _made(self, answer: str, challenge: str, *, name: str, is_alone: bool) -> Passkey | None:
+        made = self._verify_registration(answer, challenge, is_verified=is_alone)
+        if made is None:
+            return None
+        from webauthn.helpers import bytes_to_base64url
+
+        return Passkey(
+            id=bytes_to_base64url(made.credential_id),
+            host=self._policy.passkey_host or "",
+            name=name[:NAME_CHARACTERS_MAX],
+            public_key=bytes_to_base64url(made.credential_public_key),
+            sign_count=made.sign_count,
+            made_at=self._now(),
+            is_alone=is_alone,
+        )
 
     def _usable_passkeys(self, user_id: str) -> list[Passkey]:
         host = self._policy.passkey_host
@@ -155,7 +231,7 @@ class Passkeys:
         now = self._now()
         return self._database.atomically(lambda session: passkeys.take_challenge(session, browser.id_hash, now=now))
 
-    def _verify_registration(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
+    def _verify_registration(self, answer: str, challenge: str, *, is_verified: bool) -> "VerifiedRegistration | None":
         import webauthn
 
         return _verify_by_webauthn(
@@ -164,10 +240,13 @@ class Passkeys:
                 expected_challenge=challenge.encode(),
                 expected_rp_id=self._policy.passkey_host or "",
                 expected_origin=self._policy.origin,
+                require_user_verification=is_verified,
             )
         )
 
-    def _verify(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
+    def _verify(
+        self, answer: str, challenge: str, passkey: Passkey, *, is_verified: bool
+    ) -> "VerifiedAuthentication | None":
         import webauthn
 
         return _verify_by_webauthn(
@@ -178,6 +257,7 @@ class Passkeys:
                 expected_origin=self._policy.origin,
                 credential_public_key=webauthn.base64url_to_bytes(passkey.public_key),
                 credential_current_sign_count=passkey.sign_count,
+                require_user_verification=is_verified,
             )
         )
 
@@ -193,12 +273,33 @@ def _verify_by_webauthn(verify: Callable[[], T]) -> T | None:
 
 
 def _id_in(answer: str) -> str | None:
+    passkey_id = _members(answer).get("id")
+    return passkey_id if isinstance(passkey_id, str) else None
+
+
+def _user_in(answer: str) -> str | None:
+    """The id of the user for whom the device made the passkey by which it answers; None where it does not say."""
+    response = _members(answer).get("response")
+    handle = response.get("userHandle") if isinstance(response, dict) else None
+    if not isinstance(handle, str) or len(handle) > HANDLE_LENGTH_MAX:
+        return None
+    try:
+        return base64.urlsafe_b64decode(handle + "=" * (-len(handle) % 4)).decode("ascii")
+    except ValueError:
+        return None
+
+
+def _members(answer: str) -> dict[str, object]:
     try:
         said = json.loads(answer)
     except (ValueError, RecursionError):
-        return None
-    passkey_id = said.get("id") if isinstance(said, dict) else None
-    return passkey_id if isinstance(passkey_id, str) else None
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _id_made_of(challenge: str) -> str:
+    """The id of somebody who joins by a passkey: known before they are a user, since the device keeps it."""
+    return f"u{stored_hash(challenge)[:20]}"
 
 
 def _descriptor(passkey: Passkey) -> "PublicKeyCredentialDescriptor":

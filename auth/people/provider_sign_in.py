@@ -4,6 +4,7 @@ Somebody is named by issuer and subject alone. Name and e-mail address can be an
 nobody.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -132,9 +133,10 @@ class ProviderSignIn:
             return Back(purpose="confirm", ended="over")
         return Back(purpose="confirm", ended=self.link(browser.user_id, told_of(errand)))
 
-    def identity_of(self, user_id: str) -> Identity | None:
-        """The identity at this provider by which a user may sign in; None where none is linked."""
-        linked = identities.of_user(self._database, user_id)
+    def identity_of(self, user_id: str, *, at: Session | None = None) -> Identity | None:
+        """The identity at this provider by which a user may sign in, as the session `at` sees it; None where none is
+        linked."""
+        linked = identities.of_user(at or self._database, user_id)
         return next((each for each in linked if each.issuer == self._issuer), None)
 
     def link(self, user_id: str, told: SignedInThere) -> Ended | None:
@@ -161,12 +163,19 @@ class ProviderSignIn:
             user_id, SignedInThere(via=self._via(subject, None), subject=subject, shown=subject[:SHOWN_MAX])
         )
 
-    def unlink(self, user_id: str) -> bool:
-        """Unlink a user from the provider, and end the sessions that began there; False where they were not linked."""
+    def unlink(self, user_id: str, *, check: Callable[[Session], None] = lambda _session: None) -> bool:
+        """Unlink a user from the provider, unless `check` raises afterwards in the same transaction, and end the
+        sessions that began there; False where they were not linked."""
         identity = self.identity_of(user_id)
         if identity is None:
             return False
-        is_gone = self._database.atomically(lambda session: identities.remove(session, user_id, identity.id_hash))
+
+        def work(session: Session) -> bool:
+            was_there = identities.remove(session, user_id, identity.id_hash)
+            check(session)
+            return was_there
+
+        is_gone = self._database.atomically(work)
         self._end_sessions(identity.id_hash, None)
         self._events.info("unlinked from the provider", user=user_id)
         self._events.did(user_id, "unlinkProvider")

@@ -103,20 +103,34 @@ class SecondFactors:
             self._events.did(user_id, "turnOffSecondFactor")
         return was_on
 
+    def first_codes(self, user_id: str) -> tuple[str, ...]:
+        """Ten recovery codes for somebody who has none that is unused, shown only now; nothing for anybody else. With a
+        passkey that signs in alone and no password, one of them opens the way to a new passkey."""
+        if self.codes_left(user_id) > 0:
+            return ()
+        codes = tuple(_new_recovery_code() for _ in range(RECOVERY_CODES))
+        self._database.atomically(
+            lambda session: second_factors.add_codes(
+                session, user_id, [stored_hash(_plain_code(each)) for each in codes]
+            )
+        )
+        return codes
+
+    def use_recovery_code(self, user_id: str, typed: str) -> bool:
+        """Use up a recovery code; False for anything else."""
+        code_hash, now = stored_hash(_plain_code(typed)), self._now()
+        return self._database.atomically(lambda session: second_factors.use_code(session, user_id, code_hash, now=now))
+
     def use(self, user_id: str, typed: str) -> Kind | None:
         """Use up the code that was typed, and return its kind: an app's code of the present or the previous 30 seconds,
         or a recovery code. None where it is wrong or used, or the second factor is off."""
-        kept, now, plain = second_factors.find(self._database, user_id), self._now(), _plain_code(typed)
+        kept, plain = second_factors.find(self._database, user_id), _plain_code(typed)
         if kept is None or kept.confirmed_at is None:
             return None
         if len(plain) > len("123456"):
-            code_hash = stored_hash(plain)
-            is_right = self._database.atomically(
-                lambda session: second_factors.use_code(session, user_id, code_hash, now=now)
-            )
-            return "recovery code" if is_right else None
+            return "recovery code" if self.use_recovery_code(user_id, typed) else None
         seed = self._open(user_id, kept.sealed_seed)
-        step = _step_of(plain, seed, now) if seed is not None else None
+        step = _step_of(plain, seed, self._now()) if seed is not None else None
         if step is None:
             return None
         is_first = self._database.atomically(lambda session: second_factors.use_step(session, user_id, step))

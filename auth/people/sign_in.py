@@ -180,6 +180,39 @@ class SignIn:
             self._events.did(user.id, "changePassword")
             return Outcome(browser=renewed)
 
+    def by_passkey(self, browser: Browser, answer: str, *, address: str) -> Outcome:
+        """Sign in whoever answers this browser's challenge by a passkey that signs in alone: neither password nor code
+        is asked."""
+        user_id = self._passkeys.use_alone(browser, answer) if not self._is_provider_only else None
+        user = users.find(self._database, user_id) if user_id is not None else None
+        if user is None:
+            self._events.alarm("wrong passkey", address=address)
+            return Outcome()
+        if user.paused_at is not None:
+            self._events.did(user.id, "signIn", is_refused=True)
+            return Outcome(is_paused=True)
+        return self.let_in(user, browser, address=address)
+
+    def by_recovery_code(self, name: str, typed: str, *, before: Browser, address: str) -> Outcome:
+        """Sign in somebody without a password by one of their recovery codes, which is used up, so that they can make a
+        new passkey. Wrong guesses are counted like those of the second step, and logged; whoever has a password needs
+        that. Raises Busy."""
+        with self._throttles.turn(name):
+            held_up = "recovery held up"
+            reserved = self._reserve(held_up, name=name, address=address, browser=None, of="second factor")
+            if isinstance(reserved, Outcome):
+                return reserved
+            user = users.find_by_name(self._database, name) if is_storable(name) else None
+            may = user is not None and user.password_hash is None and not self._is_provider_only
+            if user is None or not may or not self._second_factors.use_recovery_code(user.id, typed):
+                self._events.alarm("wrong recovery code", account=name, address=address)
+                return Outcome()
+            self._throttles.note_success(reserved)
+            if user.paused_at is not None:
+                return Outcome(is_paused=True)
+            self._events.did(user.id, "useRecoveryCode")
+            return self.let_in(user, before, address=address)
+
     def let_in_by_link(self, user: User, before: Browser | None, *, address: str) -> Outcome:
         """Sign a user in who has used a link up that lets them in, or ask for their second factor."""
         if self._second_factors.is_on(user.id):

@@ -149,7 +149,7 @@ def unlink(services: Services, report: Report, *, name: str) -> None:
     if not _provider(services).unlink(user.id):
         raise CommandError(f"{user.name} is not linked.")
     report.note(f"Unlinked {user.name}. Browsers that were signed in this way are signed out.")
-    if not services.authorization.has_other_way_in(user, than="provider"):
+    if not services.authorization.has_way_in(user):
         report.note(f"{user.name} has no way in now: `bankdata users password-link {user.name}` makes one.")
 
 

@@ -119,6 +119,15 @@ def _repeated(visit: Visit) -> str | None:
     return None if is_same else "different"
 
 
+def join_form(site: Site, visit: Visit, browser: Browser, *, error: str) -> Response:
+    """The form for a name and a way in, with this error, for the link in the form that was sent; raises Mistake for one
+    that does not work (any more)."""
+    link = site.server.links.find(visit.form.get("secret", ""))
+    if link is None or error == "over":
+        raise Mistake("join_over")
+    return _page(site, visit, browser, link, error=error)
+
+
 def _page(site: Site, visit: Visit, browser: Browser, link: Link | None = None, *, error: str = "") -> Response:
     person = site.server.links.person_of(link) if link is not None else None
     return site.form_page(

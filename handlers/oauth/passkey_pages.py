@@ -9,7 +9,9 @@ from auth.apps.clients import is_storable
 from auth.people.passkeys import NAME_CHARACTERS_MAX
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
+from auth.server import LastWayIn
 from handlers.oauth.site import ForUser, Site, Visit
+from handlers.oauth.ways_in.passkey_sign_in import codes_page
 from storage.users import User
 
 PURPOSE = "passkeys"
@@ -26,9 +28,9 @@ def passkey_routes(site: Site) -> list[BaseRoute]:
 
 
 def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Show the user's passkeys, and the form for one more. While the second factor's codes, which stay as another way
-    in, are off, redirects to their page."""
-    if not site.server.second_factors.is_on(user.id):
+    """Show the user's passkeys, and the form for one more. Where none can sign in alone, and the second factor, beside
+    which one could stand, is off, redirects to its page."""
+    if not site.has_passkeys_alone and not site.server.second_factors.is_on(user.id):
         return site.redirect(site.address("/account/second-factor"))
     return _page(site, visit, browser, user)
 
@@ -41,24 +43,38 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
         return _page(site, visit, browser, user, outcome=proof)
     if site.policy.passkey_host is None:
         return site.redirect(site.address("/account/passkeys"))
-    return _page(site, visit, browser, user, options=site.server.passkeys.creation_options(user, browser))
+    options = site.server.passkeys.creation_options(user, browser, is_alone=_is_alone(site, visit, user))
+    return _page(site, visit, browser, user, options=options)
 
 
 def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Store the passkey that the device has made, under the name in the form, and redirect to the page; shows an error
-    where the device's answer is not accepted."""
-    if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
+    """Store the passkey that the device has made, under the name in the form, and redirect to the page, or show
+    recovery codes to whoever has no password; shows an error where the device's answer is not accepted."""
+    answer, is_alone = visit.form.get("passkey", ""), site.has_passkeys_alone and "alone" in visit.form
+    if not site.server.passkeys.add(user, browser, answer, name=_name(visit), is_alone=is_alone):
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
+    codes = site.server.second_factors.first_codes(user.id) if is_alone and user.password_hash is None else ()
+    if codes:
+        return codes_page(site, visit, codes)
     return site.redirect(site.address("/account/passkeys"))
 
 
 def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then delete the passkey and redirect to the page."""
+    """Check the password again, then delete the passkey, unless it is the last way in, and redirect to the page."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
-    site.server.passkeys.remove(user.id, visit.form.get("id", ""))
+    try:
+        site.server.passkeys.remove(user.id, visit.form.get("id", ""), check=site.server.keeps_a_way_in(user))
+    except LastWayIn:
+        return _page(site, visit, browser, user, error="last_way")
     return site.redirect(site.address("/account/passkeys"))
+
+
+def _is_alone(site: Site, visit: Visit, user: User) -> bool:
+    """Whether the passkey of this form is to sign in alone: where the person says so, or has no second factor beside
+    which it could stand."""
+    return site.has_passkeys_alone and ("alone" in visit.form or not site.server.second_factors.is_on(user.id))
 
 
 def _name(visit: Visit) -> str:
@@ -76,12 +92,16 @@ def _page(
     options: str = "",
     outcome: Outcome | None = None,
     is_refused: bool = False,
+    error: str = "",
 ) -> Response:
     return site.form_page(
         "passkeys.html",
         visit.words,
         outcome,
+        error=error,
         user=user,
+        is_alone=_is_alone(site, visit, user),
+        has_second_factor=site.server.second_factors.is_on(user.id),
         options=options,
         is_scripted=bool(options),
         is_refused=is_refused,

@@ -43,6 +43,7 @@ def render(
             icon=policy.auth_path + ICON_PATH,
             account_address=policy.auth_path + "/account",
             login_address=policy.auth_path + "/oauth/login",
+            passkey_address=policy.auth_path + "/oauth/passkey",
             provider_address=policy.auth_path + "/oauth/oidc",
             page_address=policy.public_url + "/",
             script=policy.auth_path + SCRIPT_PATH if is_scripted else "",

@@ -28,6 +28,7 @@ from handlers.oauth.rendering import file_routes
 from handlers.oauth.second_factor_pages import second_factor_routes
 from handlers.oauth.shares_page import shares_routes
 from handlers.oauth.site import Site, Visit
+from handlers.oauth.ways_in.passkey_sign_in import passkey_sign_in_routes
 from handlers.oauth.ways_in.proof_page import proof_routes
 from handlers.oauth.ways_in.provider_pages import provider_routes
 from storage.oauth.clients import Client
@@ -50,6 +51,7 @@ def page_routes(site: Site) -> list[BaseRoute]:
         *operator_routes(site),
         *shares_routes(site),
         *provider_routes(site),
+        *passkey_sign_in_routes(site),
         *proof_routes(site),
     ]
 

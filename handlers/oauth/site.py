@@ -113,6 +113,13 @@ class Site:
         """What the pages say of the household's provider; None without one."""
         return self.server.provider.settings if self.server.provider is not None else None
 
+    @property
+    def has_passkeys_alone(self) -> bool:
+        """Whether passkeys let people in by themselves: browsers make some for this host, and not the provider alone
+        lets in."""
+        is_only = self.provider_shown is not None and self.provider_shown.is_only
+        return self.policy.passkey_host is not None and not is_only
+
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are neither hidden nor shared by others for the user
         alone, the one that appeared first first."""
@@ -339,6 +346,7 @@ class Site:
             status=status,
             form_action=form_action,
             asks_password=asks_password,
+            has_passkeys_alone=self.has_passkeys_alone,
             back=_PAGES_OF.get(template, "/account"),
             **values,
         )

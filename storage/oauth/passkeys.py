@@ -10,7 +10,7 @@ from storage.oauth.moments import with_moments
 
 class Passkey(Struct, frozen=True, kw_only=True):
     """A passkey of a user for sign-in at `host`; id and public key are in base64url, and `sign_count` is the device's
-    count of uses."""
+    count of uses. One that `is_alone` signs in by itself, another one takes the place of a code."""
 
     id: str
     host: str
@@ -19,6 +19,7 @@ class Passkey(Struct, frozen=True, kw_only=True):
     sign_count: int
     made_at: datetime
     used_at: datetime | None = None
+    is_alone: bool = False
 
 
 def of_user(session: Session, user_id: str) -> list[Passkey]:
@@ -29,9 +30,9 @@ def of_user(session: Session, user_id: str) -> list[Passkey]:
 
 def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bool:
     """Store a passkey; False where the user has `at_most` of them, has this one already, or has no second factor (any
-    more)."""
+    more) beside which one that is not alone could stand."""
     # An update, so that turning the second factor off at the same moment conflicts with this transaction
-    is_on = session.execute(
+    is_on = passkey.is_alone or session.execute(
         "UPDATE second_factors SET last_step = last_step WHERE user_id = $1 AND confirmed_at IS NOT NULL", user_id
     )
     if not is_on or len(of_user(session, user_id)) >= at_most:

@@ -52,9 +52,11 @@ def use_step(session: Session, user_id: str, step: int) -> bool:
 
 
 def remove(session: Session, user_id: str) -> bool:
-    """Delete a user's second factor with its recovery codes and passkeys; False where it had not been confirmed."""
-    session.execute("DELETE FROM passkeys WHERE user_id = $1", user_id)
-    session.execute("DELETE FROM recovery_codes WHERE user_id = $1", user_id)
+    """Delete a user's second factor with the passkeys beside it, and the recovery codes unless a passkey that signs in
+    alone needs them; False where it had not been confirmed."""
+    session.execute("DELETE FROM passkeys WHERE user_id = $1 AND NOT COALESCE(is_alone, FALSE)", user_id)
+    if not session.rows("SELECT id FROM passkeys WHERE user_id = $1 LIMIT 1", user_id):
+        session.execute("DELETE FROM recovery_codes WHERE user_id = $1", user_id)
     rows = session.rows("DELETE FROM second_factors WHERE user_id = $1 RETURNING confirmed_at", user_id)
     return bool(rows) and rows[0]["confirmed_at"] is not None
 

@@ -32,6 +32,7 @@ async function answer(options) {
     ? await navigator.credentials.create({ publicKey })
     : await navigator.credentials.get({ publicKey });
   const names = isNew ? ["clientDataJSON", "attestationObject"] : ["clientDataJSON", "authenticatorData", "signature"];
+  if (made.response.userHandle) names.push("userHandle");
   const response = Object.fromEntries(names.map((name) => [name, text(made.response[name])]));
   return { id: made.id, rawId: text(made.rawId), type: made.type, response };
 }

@@ -13,6 +13,7 @@ from auth.people.provider_metadata import ProviderAway, ProviderRefused
 from auth.people.provider_sign_in import Back, ProviderSignIn
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
+from auth.server import LastWayIn
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import PROVIDER_PAGE, RETURN_PAGES, ForUser, Site, Visit
@@ -128,9 +129,10 @@ def unlink(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
-    if not site.server.has_other_way_in(user, than="provider"):
+    try:
+        _provider(site).unlink(user.id, check=site.server.keeps_a_way_in(user))
+    except LastWayIn:
         return _page(site, visit, browser, user, error="last_way")
-    _provider(site).unlink(user.id)
     if browser.via is not None:  # this session ended, too
         return site.redirect(site.address("/oauth/login"))
     return site.redirect(site.address(f"{PROVIDER_PAGE}?notice=provider_unlinked"))

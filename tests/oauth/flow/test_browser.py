@@ -316,3 +316,50 @@ def test_a_second_factor_is_set_up_from_a_picture_and_then_asked_for(live: Any, 
     shot(page, "account")
     assert "It is on" in page.locator("body").inner_text()
     assert complaints == []
+
+
+@pytest.mark.requirement("oauth.passkeys_alone")
+def test_somebody_joins_signs_in_and_proves_who_they_are_by_a_passkey_alone(
+    live_at_localhost: Any, full_chromium: Browser
+) -> None:
+    live, complaints = live_at_localhost, list[str]()
+    base = live.server.policy.public_url
+    page = opened(full_chromium, complaints, viewport={"width": 375, "height": 720})
+    with_device(page)
+    page.goto(live.server.links.invite())
+    page.fill("#username", "eva")
+    fits(page)
+    page.get_by_role("button", name="Use a passkey, without a password").click()
+    page.get_by_role("button", name="Make the passkey").click()
+    page.get_by_role("heading", name="Recovery codes").wait_for()
+    codes = page.locator("textarea").input_value().split()
+    assert len(codes) == 10
+    fits(page)
+    page.goto(f"{base}/account")
+    page.click('form[action$="/sign-out"] button')
+    page.get_by_role("link", name="Sign in with a passkey").click()
+    fits(page)
+    shot(page, "passkey-alone")
+    page.get_by_role("button", name="Use a passkey").click()
+    page.wait_for_url(f"{base}/account")
+    page.get_by_text("eva", exact=True).wait_for()
+    live.clock.forward(minutes=6)
+    page.goto(f"{base}/account/passkeys")
+    page.get_by_role("link", name="Sign in once more").click()
+    page.get_by_role("button", name="Use a passkey").click()
+    page.wait_for_url(f"{base}/account/passkeys")
+    page.get_by_role("button", name="Add a passkey").wait_for()
+    page.locator("summary", has_text="Remove").click()
+    page.get_by_role("button", name="Remove the passkey").click()
+    page.get_by_text("This is your last way in").wait_for()
+    fits(page)
+    shot(page, "passkeys-last")
+    page.goto(f"{base}/account")
+    page.click('form[action$="/sign-out"] button')
+    page.goto(f"{base}/oauth/recovery")
+    page.fill("#username", "eva")
+    page.fill("#code", codes[0])
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{base}/account/passkeys")
+    assert [each for each in complaints if "400 (Bad Request)" not in each] == []  # the last way in
+    page.context.close()

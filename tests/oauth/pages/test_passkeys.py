@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from auth.people import passkeys as rules
 from auth.policy import origin_of
 from auth.server import AuthorizationServer
+from handlers.oauth.site import Site
 from storage import users
 from tests.oauth.conftest import FAST, PASSWORD, fields, policy
 from tests.oauth.pages.test_account import signed_in
@@ -48,9 +49,11 @@ class Device:
     origin: str = ORIGIN
     host: str | None = None  # in place of what the page says
     type: str | None = None  # in place of the right one
+    handle: str | None = None  # of the user for whom the key was made
 
     def makes(self, options: dict[str, Any]) -> str:
         """The answer to PublicKeyCredentialCreationOptions."""
+        self.handle = options["user"]["id"]
         numbers = self.key.public_key().public_numbers()
         x, y = (number.to_bytes(32, "big") for number in (numbers.x, numbers.y))
         public_key = cbor2.dumps({1: 2, 3: -7, -1: 1, -2: x, -3: y})  # COSE: EC2, ES256, P-256
@@ -66,7 +69,8 @@ class Device:
         data = self._data(options["rpId"], self.flags)
         said = self._client_data("webauthn.get", options["challenge"])
         signature = self.key.sign(data + hashlib.sha256(said).digest(), ec.ECDSA(SHA256()))
-        return self._answer(clientDataJSON=said, authenticatorData=data, signature=signature)
+        named = {"userHandle": content(self.handle)} if self.handle is not None else {}
+        return self._answer(clientDataJSON=said, authenticatorData=data, signature=signature, **named)
 
     def _data(self, host: str, flags: int) -> bytes:
         return hashlib.sha256((self.host or host).encode()).digest() + bytes([flags]) + self.count.to_bytes(4, "big")
@@ -246,8 +250,10 @@ def test_a_passkey_is_made_within_five_minutes_and_once(bank: Any, seconds: int,
 
 @pytest.mark.requirement(REQUIREMENT)
 def test_there_are_none_without_codes_twice_or_beyond_the_limit(bank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Site, "has_passkeys_alone", False)
     without = signed_in(bank, "bob")
     assert without.client.get("/account/passkeys").headers["location"] == "/account/second-factor"
+    monkeypatch.undo()
     assert bank.browser().client.get("/account/passkeys").headers["location"] == "/oauth/login"
     device, browser, _seed = with_passkey(bank)
     assert added(browser, device).status_code == 400
