@@ -12,10 +12,12 @@ from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from auth.tokens.access_check import principal_of
 from handlers.work.services import Services, open_services
+from handlers.work.sync import household
 from storage import accounts, connections, transactions, users
 from storage.annotations import annotations
 from storage.annotations.annotation import Annotation
@@ -77,6 +79,16 @@ class Home:
         assert isinstance(made, Share)
         assert self.services.authorization.shares.accept(self.ben, made.id)
         return made
+
+    def undo(self, user: User, job: str) -> None:
+        """Take back what this import of a bank brought."""
+        self.services.everybody.execute(
+            "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at) SELECT $1, user_id, id,"
+            " 'completed', created_at, created_at FROM connections WHERE user_id = $2 AND connector = 'demo'",
+            *(job, user.id),
+        )
+        now = self.services.clock.now()
+        self.services.alone(user.id, lambda session: rebuild.undo(session, user=user, job_id=job, now=now))
 
     def settle(self) -> None:
         """What the scheduler does within a few seconds."""
@@ -157,13 +169,7 @@ def test_later_bookings_come_and_what_the_giver_takes_back_leaves(two_accounts: 
     home.settle()
     assert home.rows(home.ben) == home.rows(home.eva)
     assert len(home.rows(home.ben)) == 5
-    home.services.everybody.execute(
-        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at) SELECT $1, user_id, id,"
-        " 'completed', created_at, created_at FROM connections WHERE user_id = $2 AND connector = 'demo'",
-        *(job, home.eva.id),
-    )
-    now = home.services.clock.now()
-    home.services.alone(home.eva.id, lambda s: rebuild.undo(s, user=home.eva, job_id=job, now=now))
+    home.undo(home.eva, job)
     home.settle()
     assert home.rows(home.ben) == home.rows(home.eva)
     assert len(home.rows(home.ben)) == 4
@@ -495,3 +501,36 @@ def test_what_has_ended_is_gone_after_one_look_and_before_a_starting_server_answ
     home.services.close()
     home.services = open_services(settings, for_server=True)
     assert home.rows(home.ben) == []
+
+
+@pytest.mark.requirement("household.shares")
+def test_a_long_history_comes_in_pieces_and_is_looked_at_once_it_is_there(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in range(1, 6):
+        home.bring(home.eva, GIRO, booking(f"2026-11-0{day}", "-1.00", f"day {day}"))
+    monkeypatch.setattr(household, "PIECES_MAX", 2)
+    monkeypatch.setattr(household, "ROUND_SECONDS_MAX", 0.0)
+    looked_at: list[str] = []
+    households = structs.replace(home.services.households, after_import=looked_at.append)
+    home.share()
+    households.round()  # closes the account to apps first
+    seen = []
+    for _ in range(4):
+        households.round()
+        seen.append([purpose for *_, purpose in home.rows(home.ben)])
+    days = [f"day {day}" for day in range(1, 6)]
+    assert seen == [days[:2], days[:4], days, days]
+    assert looked_at == [home.ben.id]
+
+
+@pytest.mark.requirement("household.shares")
+def test_what_is_told_anew_is_never_there_in_part(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [home.bring(home.eva, GIRO, booking(f"2026-11-0{day}", "-1.00", f"day {day}")) for day in range(1, 5)]
+    home.share()
+    home.settle()
+    monkeypatch.setattr(household, "PIECES_MAX", 1)
+    monkeypatch.setattr(household, "ROUND_SECONDS_MAX", 0.0)
+    home.undo(home.eva, jobs[0])
+    home.services.households.round()
+    assert [purpose for *_, purpose in home.rows(home.ben)] == ["day 2", "day 3", "day 4"]

@@ -2,10 +2,12 @@
 where they differ, what the giver's own banks and files have told with what the receiver was handed."""
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Literal
 
 from msgspec import Struct
 
@@ -29,6 +31,14 @@ from storage.oauth.shares import Share
 from storage.undo_and_merge import handed_over
 from storage.undo_and_merge.handed_over import SharedPiece
 from storage.users import User
+
+PIECES_MAX = 20
+"""Imports that are handed over in one transaction, each of which is compared with the receiver's rows as any import is:
+60 ms. The receiver's other changes wait for so long, and no longer."""
+
+ROUND_SECONDS_MAX = 3.0  # of the scheduler, or of the request that accepts a share
+
+Done = Literal["nothing", "a piece", "all", "outdated"]
 
 log = logging.getLogger("bankdata.shares")
 
@@ -60,52 +70,57 @@ class Households(Struct, frozen=True, kw_only=True):
 
     def round(self, only: str | None = None) -> None:
         """Settle every accepted share (or only the one with this id) whose giver or receiver has changed, or that has
-        ended; a failure of one leaves the others alone. Without shares this is one query."""
+        ended; a failure of one leaves the others alone. Without shares this is one query. A long history comes in
+        pieces, one a share and turn, for ROUND_SECONDS_MAX at most: the next round goes on."""
         everybody = self.store.for_everybody()
         found = [each for each in shares.accepted(everybody) if only in {None, each.id}]
-        if not found:
-            return
-        states = users.states(everybody, {id_ for each in found for id_ in (each.giver_id, each.receiver_id) if id_})
-        for share in found:
-            with (
-                contain(log, "share %s is settled later", share.id, passes=(StoreUnavailable,)),
-                suppress(UserBusy),  # an import of the receiver: the next round
-            ):
-                self._settle(share, states)
+        until = time.monotonic() + ROUND_SECONDS_MAX
+        while found:
+            ids = {id_ for each in found for id_ in (each.giver_id, each.receiver_id) if id_}
+            states, in_pieces = users.states(everybody, ids), set[str]()
+            for share in found:
+                with (
+                    contain(log, "share %s is settled later", share.id, passes=(StoreUnavailable,)),
+                    suppress(UserBusy),  # an import of the receiver: the next round
+                ):
+                    if self._settle(share, states):
+                        in_pieces.add(share.id)
+            if not in_pieces or time.monotonic() >= until:
+                return
+            found = [each for each in shares.accepted(everybody) if each.id in in_pieces]
 
-    def _settle(self, share: Share, states: Mapping[str, int]) -> None:
-        """Hand over what is new and take back what is gone. Accounts that are new to the receiver are closed to apps
-        first, and handed over once every process knows that."""
+    def _settle(self, share: Share, states: Mapping[str, int]) -> bool:
+        """Hand over what is new and take back what is gone; True if more is to come. Accounts that are new to the
+        receiver are closed to apps first, and handed over once every process knows that."""
         everybody, now = self.store.for_everybody(), self.clock.now_in_utc()
         receiver_id = share.receiver_id or ""
         if receiver_id not in states:
             everybody.atomically(lambda session: shares.remove(session, share.id))
-            return
+            return False
         goes_on = share.is_live(now) and share.giver_id in states and share.life == self.life.present.id
         mark = f"{states.get(share.giver_id)} {states[receiver_id]} {goes_on}"
         if share.seen == mark:
-            return
+            return False
         if not goes_on or share.seen == shares.UNSEEN:
             self.forget_access()  # nobody reads on what is shared no more, also while an import keeps the rows
         giver = users.find(self.store.of(share.giver_id), share.giver_id)
         if goes_on and (giver is None or giver.paused_at is not None or not giver.has_subscription):
-            return  # nothing new meanwhile
+            return False  # nothing new meanwhile
         receiver = users.find(self.store.of(receiver_id), receiver_id)
         assert receiver is not None, "a state is somebody's"
         offered = self._offered(giver, share) if goes_on and giver is not None else {}
         if not self._hold_back(share, receiver, offered):
-            return
-        is_changed = self._replace(share, receiver, giver, offered)
-        if is_changed is None:
-            return
-        if is_changed:
+            return False
+        done = self._replace(share, receiver, giver, offered)
+        if done == "all":
             self.sharing.handed_over(share)
             self.after_import(receiver_id)
-        elif share.ended_at is not None or not share.is_live(now) or giver is None:
+        elif done == "nothing" and (share.ended_at is not None or not share.is_live(now) or giver is None):
             everybody.atomically(lambda session: shares.remove(session, share.id))
             self.forget_access()
-        else:
+        elif done == "nothing":
             everybody.atomically(lambda session: shares.note_seen(session, share.id, before=share.seen, seen=mark))
+        return done == "a piece"
 
     def _offered(self, giver: User, share: Share) -> dict[str, Offered]:
         """What is shared now, by the giver's account, hidden ones left out."""
@@ -148,9 +163,9 @@ class Households(Struct, frozen=True, kw_only=True):
         self.forget_access()
         return held <= set(share.held)
 
-    def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> bool | None:
-        """Bring the receiver's accounts up to what is offered; False where they were. None, with nothing committed, if
-        that or the terms have changed meanwhile: the next round looks again."""
+    def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> Done:
+        """Bring the receiver's accounts up to what is offered, or nearer to that by a piece. It is outdated, with
+        nothing committed, if that or the terms have changed meanwhile: the next round looks again."""
         whose = self._connections(share, receiver)
         own, now = self.store.of(receiver.id), self.clock.now()
         present: dict[str, list[Contribution]] = defaultdict(list)
@@ -158,18 +173,20 @@ class Households(Struct, frozen=True, kw_only=True):
         for each in handed:
             present[each.batch_id.split(":")[1]].append(each)
         gone: list[Contribution] = []
-        new: list[SharedPiece] = []
-        for account_id in present.keys() | offered.keys():
+        coming: list[tuple[Offered, str]] = []
+        for account_id in sorted(present.keys() | offered.keys()):
             had, wanted = present.get(account_id, []), offered.get(account_id)
             ids = list(wanted.pieces) if wanted is not None else []
             is_begun = [each.batch_id for each in had] == ids[: len(had)]
             gone += [] if is_begun else had
-            if wanted is not None and giver is not None:
-                new += self._read(giver, wanted, ids[len(had) if is_begun else 0 :])
-        if not gone and not new:
-            return False
+            if wanted is not None:
+                coming += [(wanted, id_) for id_ in ids[len(had) if is_begun else 0 :]]
+        if not gone and not coming:
+            return "nothing"
+        piece = coming if gone else coming[:PIECES_MAX]  # what is told anew is never there in part
+        new = [each for wanted, id_ in piece for each in self._read(giver, wanted, id_)] if giver is not None else []
 
-        def work(session: Transaction) -> bool:
+        def work(session: Transaction) -> None:
             session.hold(receiver.id)
             if handed_over.handed(session, receiver.id, share.id, list(whose.values())) != handed:
                 raise _Outdated  # another process was faster
@@ -185,17 +202,17 @@ class Households(Struct, frozen=True, kw_only=True):
             at_last = shares.find(self.store.for_everybody(), share.id)
             if at_last is None or _terms_of(at_last) != _terms_of(share):
                 raise _Outdated
-            return True
 
-        with suppress(_Outdated):
-            return own.atomically(work)
-        return None
+        try:
+            own.atomically(work)
+        except _Outdated:
+            return "outdated"
+        return "all" if len(piece) == len(coming) else "a piece"
 
-    def _read(self, giver: User, wanted: Offered, ids: list[str]) -> Iterator[SharedPiece]:
-        session = self.store.of(giver.id)
-        told = (ToldOnce(id_, contributions.records(session, giver.id, wanted.pieces[id_][0])) for id_ in ids)
-        for batch in household.batches(told, account=wanted.described):
-            told_once, is_of_file = wanted.pieces[batch.id]
+    def _read(self, giver: User, wanted: Offered, id_: str) -> Iterator[SharedPiece]:
+        told_once, is_of_file = wanted.pieces[id_]
+        told = ToldOnce(id_, contributions.records(self.store.of(giver.id), giver.id, told_once))
+        for batch in household.batches([told], account=wanted.described):
             content = read_batch(batch, today=self.clock.today())
             yield SharedPiece(batch.id, is_of_file, told_once.imported_at, wanted.described, content)
 
