@@ -172,7 +172,7 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
             services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
         )
     except SharedByOthers as error:
-        raise BadRequest(str(error)) from error
+        raise Conflicting(str(error)) from error
 
 
 def _shape(account: StoredAccount, caller: Principal) -> Json:

@@ -174,6 +174,18 @@ def test_a_shared_account_does_not_exist_for_operations_on_accounts(shared: Serv
     assert said.status_code == 400
 
 
+@pytest.mark.requirement("household.contract")
+def test_the_page_is_told_that_a_shared_account_is_left_and_not_deleted(shared: Served) -> None:
+    shared.share()
+    shared.settle()
+    page, giro = shared.bens_page, shared.account(shared.ben, GIRO.iban)
+    (name,) = (each["accountName"] for each in page.get("/accounts").json()["accounts"] if each["id"] == giro)
+    refused = page.delete(f"/accounts/{giro}", params={"name": name})
+    assert refused.status_code == 409
+    assert "Leave the share" in refused.json()["error"]
+    assert shared.account(shared.ben, GIRO.iban) == giro
+
+
 @pytest.mark.requirement("household.apps")
 def test_no_event_tells_an_app_of_a_share_neither_while_it_stands_nor_after_it(shared: Served) -> None:
     services, ben = shared.services, shared.ben

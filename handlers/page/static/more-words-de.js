@@ -365,6 +365,7 @@ export default {
 };
 
 export const sentences = [
+  ["Somebody shares this account, so it cannot be deleted. Leave the share, or hide the account.", "Jemand gibt dieses Konto für Sie frei, darum lässt es sich nicht löschen. Verlassen Sie die Freigabe, oder blenden Sie das Konto aus."],
   ["amount: amounts in {} have {} digits after the point", "Beträge in {} haben {} Stellen nach dem Komma."],
   ["from: at most 1000 targets, those of earlier months counted", "Es sind höchstens 1000 Ziele, die früherer Monate mitgezählt."],
   ["name: one of your categories there has it already", "Diesen Namen hat dort schon eine Ihrer Kategorien."],
