@@ -19,6 +19,7 @@ shares = group(
             type=click.DateTime(["%Y-%m-%d"]),
             help="Last day, YYYY-MM-DD; none: until somebody ends it.",
         ),
+        click.option("--pass-on", is_flag=True, help="Their apps may see it, too."),
     ),
     plain_command(
         "shares accept", "Accept what is offered to a user.", click.argument("share_id"), user_option("Who accepts.")

@@ -235,7 +235,7 @@ def test_a_calendar_address_stands_alone_on_standard_output_and_ends(run: Run) -
 def test_people_are_invited_marked_paused_and_given_a_new_password_by_command(run: Run) -> None:
     name = f"person{next(NUMBERS)}"
     run("users", "add", name, "--random")
-    for command in (["invite"], ["password-link", name]):
+    for command in (["invite"], ["password-link", name], ["sign-in-link", name]):
         made = run("users", *command)
         assert re.fullmatch(r"http://\S+/join#[\w-]{43}", made.out.strip())
     assert "Revoked 1 invitation." in run("users", "uninvite").err
@@ -252,6 +252,8 @@ def test_people_are_invited_marked_paused_and_given_a_new_password_by_command(ru
     assert run("users", "unpause", name).code == 0
     assert run("users", "remove", name, "--yes").code == 0
     assert run("users", "operator", name, "on").failed_with("There is no user named")
+    for command in (["link", other, "248289761001"], ["unlink", other]):
+        assert run("users", *command).failed_with("No provider is set: BANKDATA_OIDC_ISSUER.")
 
 
 @pytest.mark.requirement("household.commands")
@@ -271,3 +273,5 @@ def test_accounts_are_shared_by_command(run: Run) -> None:
     ]
     assert run("shares", "end", made, "--user", receiver).code == 0
     assert run("shares", "end", made, "--user", receiver).failed_with("There is no such share.")
+    (made,) = run("shares", "add", receiver, "--user", giver, "--pass-on").lines
+    assert run("shares", "list", "--user", giver).lines == [f"{made}\tto {receiver}\toffered\tno end\tapps too"]

@@ -26,14 +26,23 @@ def list_shares(services: Services, report: Report, *, user: User) -> None:
     got = [("from", each.giver_name, each) for each in sharing.given_to(user.id)]
     for direction, name, each in [*given, *got]:
         until = each.ends_at.isoformat(timespec="minutes") if each.ends_at is not None else "no end"
-        report.line(f"{each.id}\t{direction} {name}\t{_state(each, life)}\t{until}")
+        apps = "\tapps too" if each.pass_on else ""
+        report.line(f"{each.id}\t{direction} {name}\t{_state(each, life)}\t{until}{apps}")
 
 
 def add_share(
-    services: Services, report: Report, *, user: User, name: str, account: Sequence[str], until: str | None = None
+    services: Services,
+    report: Report,
+    *,
+    user: User,
+    name: str,
+    account: Sequence[str],
+    until: str | None = None,
+    pass_on: bool = False,
 ) -> None:
     """Offer a user's accounts, those named or all of them and later ones, to the person of this name, who has to accept
-    that; print the id. `until` is the last day, YYYY-MM-DD. CommandError where it cannot be offered."""
+    that, and with `pass_on` to their apps; print the id. `until` is the last day, YYYY-MM-DD. CommandError where it
+    cannot be offered."""
     own = services.of(user.id)
     chosen = [accounts.resolve(own, user.id, each).id for each in account]
     if grants.held_of(services.everybody, user.id) & set(chosen):
@@ -45,6 +54,7 @@ def add_share(
         terms=terms,
         ends_at=_end_of(date.fromisoformat(until), services) if until is not None else None,
         life=services.incarnation.id,
+        pass_on=pass_on,
     )
     if isinstance(made, str):
         raise CommandError(UNOFFERED[made])

@@ -3,11 +3,14 @@
 import html
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from auth.people.provider_metadata import ProviderAway
+from handlers.commands import users as commands
+from handlers.commands.control_socket import CommandError
 from storage import users
 from tests.oauth.conftest import PASSWORD, Browser, World, fields, parameters
 from tests.oauth.openid.provider import (
@@ -379,3 +382,59 @@ def test_metadata_are_asked_for_when_first_needed(with_provider: Made) -> None:
     to_provider(world.browser())
     to_provider(world.browser())
     assert [each.address for each in provider.asked] == [f"{ISSUER}/.well-known/openid-configuration"]
+
+
+@pytest.mark.requirement("oauth.provider")
+def test_while_the_provider_is_away_a_link_signs_in_once_and_is_told_at_the_next_sign_in(with_provider: Made) -> None:
+    world, provider = with_provider(is_only=True)
+    linked(world, provider)
+    secret = world.server.links.sign_in_link(world.user).rpartition("#")[2]
+    browser, other = world.browser(), world.browser()
+    for each, is_let_in in ((browser, True), (other, False)):
+        page = each.client.post("/join", data={**fields(each.client.get("/join").text), "secret": secret})
+        form = form_of(page.text, "/join/sign-in") if is_let_in else {"secret": secret, "form_token": "x"}
+        each.client.post("/join/sign-in", data=form)
+        assert is_in(each) is is_let_in
+    _browser, told = signs_in(world, provider)
+    assert "Somebody signed in as you by a link" in told.text
+    late = world.server.links.sign_in_link(world.user).rpartition("#")[2]
+    world.clock.forward(minutes=10)
+    assert world.server.links.sign_in(late, address="a") is None
+    with_factor = world.server.links.sign_in_link(world.user).rpartition("#")[2]
+    turn_on(world)
+    page = other.client.post("/join", data={**fields(other.client.get("/join").text), "secret": with_factor})
+    answer = other.client.post("/join/sign-in", data=form_of(page.text, "/join/sign-in"))
+    assert (answer.headers["location"], is_in(other)) == ("/oauth/second-step", False)
+
+
+@pytest.mark.requirement("oauth.provider")
+def test_under_only_nobody_joins_by_a_password_or_a_passkey(with_provider: Made) -> None:
+    world, _provider = with_provider(is_only=True)
+    secret = world.server.links.invite().rpartition("#")[2]
+    browser = world.browser()
+    form = {**fields(browser.client.get("/join").text), "secret": secret}
+    page = browser.client.post("/join", data=form).text
+    assert ('type="password"' in page, "/join/passkey" in page, "/oauth/oidc/join" in page) == (False, False, True)
+    typed = {"username": "eva", "new_password": PASSWORD + " eva's", "repeated_password": PASSWORD + " eva's"}
+    assert browser.client.post("/join/person", data={**form, **typed}).status_code == 400
+    assert users.find_by_name(world.database, "eva") is None
+
+
+@pytest.mark.requirement("oauth.provider")
+def test_people_are_linked_and_unlinked_by_command(with_provider: Made) -> None:
+    world, provider = with_provider()
+    services: Any = SimpleNamespace(everybody=world.database, authorization=world.server)
+    said: list[str] = []
+    report: Any = SimpleNamespace(note=said.append, line=said.append)
+    commands.link(services, report, name="alice", subject=provider.subject)
+    browser, _answer = signs_in(world, provider)
+    assert is_in(browser)
+    for name, subject in (("bob", provider.subject), ("alice", "another")):
+        with pytest.raises(CommandError, match="already"):
+            commands.link(services, report, name=name, subject=subject)
+    world.database.execute("UPDATE users SET password_hash = NULL WHERE id = $1", world.user.id)
+    commands.unlink(services, report, name="alice")
+    assert not is_in(browser)
+    assert "no way in now" in said[-1]
+    with pytest.raises(CommandError, match="not linked"):
+        commands.unlink(services, report, name="alice")
