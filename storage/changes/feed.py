@@ -5,7 +5,7 @@ in `removed`. What accounts show is compared when a transaction of the store end
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 import polars as pl
@@ -17,14 +17,36 @@ from storage.database import Row, Session, Transaction, set_values
 from storage.transactions import DETAIL_COLUMNS, Selection
 
 REMEMBERED_FOR = timedelta(days=400)  # how long removals are kept; whoever asks later has to read everything anew
+AFTER_ALL = "~"  # sorts after every place
+REMOVED = "-"  # sorts before digits
+LAST_DAY, DIGITS = date.max.toordinal(), 7
 STATES: dict[str, pl.DataType] = {"added_state": pl.Int64(), "changed_state": pl.Int64()}
 
 
 class Position(NamedTuple):
-    """A client's position in the feed: it has read all changes of earlier states, and of this state up to this id."""
+    """A client's position in the feed: it has read all changes of earlier states, and of this state those up to this
+    `place`. Places are texts that sort as what they stand for is read: transactions that were removed, by id
+    (`removed_at`); then the others in the order in which they lie, the latest booking date first (`changed_at`)."""
 
     state: int
-    id: str
+    place: str
+
+
+def removed_at(id_: str) -> str:
+    """The place of a removed transaction among the changes of a state."""
+    return f"{REMOVED}{id_}"
+
+
+def changed_at(day: date, id_: str) -> str:
+    """The place of a new or changed transaction among the changes of a state."""
+    return f"{LAST_DAY - day.toordinal():0{DIGITS}}{id_}"
+
+
+def _day_and_id(place: str) -> tuple[date, str]:
+    """The day and id of the last transaction at this place or before it, and a day after all others where there is
+    none, as in a cursor of an earlier version, which had only an id."""
+    day = place[:DIGITS]
+    return (date.fromordinal(LAST_DAY - int(day)), place[DIGITS:]) if day.isdecimal() else (date.max, "")
 
 
 class AccountFilter(NamedTuple):
@@ -84,16 +106,21 @@ def changed_transactions(
     session: Session, user_id: str, account_ids: Sequence[str] | None, *, after: Position, limit: int
 ) -> list[Row]:
     """Details and states of the next `limit` transactions that were added or changed after this position, in the order
-    of the feed (state, then id); of these accounts, or (None) of all that are not hidden."""
+    of the feed: state, then booking date, the latest first, then id; of these accounts, or (None) of all that are not
+    hidden."""
     condition, values = Selection(account_ids=account_ids).condition(user_id)
     at, query = len(values) + 1, f"SELECT {DETAIL_COLUMNS}, {', '.join(STATES)} FROM transactions WHERE {condition}"
-    # A large import is one state: the rest of it is found by id
-    rows = session.rows(
-        f"{query} AND changed_state = ${at} AND id > ${at + 1} ORDER BY id LIMIT {int(limit)}", *values, *after
-    )
+    rows: list[Row] = []
+    if after.place != AFTER_ALL:  # a large import is one state: the rest of it, by the day up to which it was read
+        rows += session.rows(
+            f"{query} AND changed_state = ${at} AND booking_date <= ${at + 1}"
+            f" AND (booking_date < ${at + 1} OR id > ${at + 2}) ORDER BY booking_date DESC, id LIMIT {int(limit)}",
+            *(*values, after.state, *_day_and_id(after.place)),
+        )
     if len(rows) < limit:
         rows += session.rows(
-            f"{query} AND changed_state > ${at} ORDER BY changed_state, id LIMIT {int(limit) - len(rows)}",
+            f"{query} AND changed_state > ${at} ORDER BY changed_state, booking_date DESC, id"
+            f" LIMIT {int(limit) - len(rows)}",
             *(*values, after.state),
         )
     return rows
@@ -104,11 +131,13 @@ def removed_transactions(
 ) -> list[Row]:
     """The next `limit` transactions (`id`, `account_id`, `removed_state`) that were removed after this position, by
     state and id; those removed in the state `since` or before are left out."""
+    is_read = after.place == AFTER_ALL or after.place[:DIGITS].isdecimal()  # changed ones come after all removed ones
+    last = AFTER_ALL if is_read else after.place[1:] if after.place.startswith(REMOVED) else ""
     return session.rows(
         "SELECT id, account_id, removed_state FROM removed WHERE user_id = $1 AND removed_state > $2"
         " AND (removed_state > $3 OR (removed_state = $3 AND id > $4)) AND (account_id = ANY($5::TEXT[])) <> $6"
         f" ORDER BY removed_state, id LIMIT {int(limit)}",
-        *(user_id, since, *after, list(accounts_meant.ids), accounts_meant.is_all_but),
+        *(user_id, since, after.state, last, list(accounts_meant.ids), accounts_meant.is_all_but),
     )
 
 

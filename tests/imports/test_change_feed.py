@@ -335,6 +335,31 @@ def test_a_state_above_the_present_one_is_410(life: Life, served: Served) -> Non
 
 
 @pytest.mark.requirement("changes.promise")
+def test_one_import_comes_newest_first_and_a_cursor_of_the_version_before_begins_it_again(
+    life: Life, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = ("2026-03-03", "2026-03-05", "2026-03-04", "2026-03-05")
+    life.bring(GIRO, *(booked(day, "-5.00", shop, "Brot") for day, shop in zip(days, SHOPS, strict=False)))
+    client = served.client()
+
+    def page(cursor: str | None) -> tuple[list[str], str]:
+        asked = f"/transactions/changes?limit=1{f'&cursor={cursor}' if cursor else ''}"
+        answer = exact(client.get(asked).text)
+        return [each["bookingDate"][:10] for each in answer["added"]], answer["nextCursor"]
+
+    found, cursor = [], None
+    for _ in days:
+        some, cursor = page(cursor)
+        found += some
+    assert found == ["2026-03-05", "2026-03-05", "2026-03-04", "2026-03-03"]
+    assert page(cursor)[0] == []
+    with monkeypatch.context() as before:
+        before.setattr(feed, "changed_at", lambda _day, id_: id_)
+        _, old = page(None)
+    assert page(old)[0] == ["2026-03-05"]
+
+
+@pytest.mark.requirement("changes.promise")
 def test_a_poll_without_news_reads_no_row(life: Life, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     life.bring(GIRO, booked("2026-03-02", "-5.00", "Rewe", "Brot"))
     mirrors = [Mirror(served.client()), Mirror(served.client(), "/accounts/changes")]

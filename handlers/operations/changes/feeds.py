@@ -111,14 +111,18 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
     by_id = {account.id: account for account in selected.accounts}
     changed = [
         _Change(
-            Position(row["changed_state"], row["id"]),
+            Position(row["changed_state"], feed.changed_at(row["booking_date"], row["id"])),
             _kind(row["added_state"], start),
             json_shapes.transaction_detail(row, by_id),
         )
         for row in rows
     ]
     changed += [
-        _Change(Position(row["removed_state"], row["id"]), "removed", {"id": row["id"], "accountId": row["account_id"]})
+        _Change(
+            Position(row["removed_state"], feed.removed_at(row["id"])),
+            "removed",
+            {"id": row["id"], "accountId": row["account_id"]},
+        )
         for row in gone
     ]
     return _page(changed, start, poll, state)
@@ -172,7 +176,7 @@ def _page(changed: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int
     following = FeedCursor.at_rest(state, poll.now)
     if has_more:
         last = shown[-1].at
-        following = replace(start, state=last.state, id=last.id)
+        following = replace(start, state=last.state, place=last.place)
     lists = {kind: [each.json for each in shown if each.kind == kind] for kind in ("added", "modified", "removed")}
     return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.write(following)}
 
