@@ -57,6 +57,8 @@ OF_USERS: Mapping[str, str] = {
             "correction_batches",
             "own_categories",
             "targets",
+            "notices",
+            "notice_looks",
         ),
         "user_id",
     ),

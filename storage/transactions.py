@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.frames import BOOKINGS, CHARGES, SEARCHED, columns
 from analytics.letters import fold, plain
+from analytics.notices.bookings import NOTICED
 from analytics.searching.filters import is_uncategorised
 from analytics.searching.parts import with_part_in
 from storage.database import Row, Session
@@ -282,6 +283,39 @@ def charges(
     condition, values = Selection(account_ids=account_ids, date_from=since).condition(user_id)
     table = "pending_transactions" if pending else "transactions"
     return session.frame(f"SELECT {', '.join(CHARGES)} FROM {table} WHERE {condition}", *values, schema=CHARGES)
+
+
+def noticed(session: Session, user_id: str, *, since: date, names: Sequence[str] | None = None) -> pl.DataFrame:
+    """The bookings from `since` on of accounts that are not hidden, as analytics.notices.bookings.NOTICED, in no order;
+    with `names` only those of these merchants or counterparts."""
+    condition, values = Selection(date_from=since).condition(user_id)
+    if names is not None:
+        values.append(list(names))
+        place = f"ANY(${len(values)}::TEXT[])"
+        condition += f" AND (merchant_name = {place} OR counterpart_name = {place})"
+    return session.frame(f"SELECT {', '.join(NOTICED)} FROM transactions WHERE {condition}", *values, schema=NOTICED)
+
+
+def collectors(session: Session, user_id: str, *, since: date, until: date) -> list[Row]:
+    """Who collected by direct debit from `since` until before `until`, from any of the user's accounts: `creditor_id`,
+    `mandate_reference`, `name`, and the last `day` of each."""
+    return session.rows(
+        "SELECT creditor_id, mandate_reference, coalesce(merchant_name, counterpart_name, purpose, '') AS name,"
+        " max(booking_date) AS day FROM transactions WHERE user_id = $1 AND booking_date >= $2 AND booking_date < $3"
+        " AND amount < 0 AND (type = 'direct_debit' OR creditor_id IS NOT NULL OR mandate_reference IS NOT NULL)"
+        " GROUP BY creditor_id, mandate_reference, coalesce(merchant_name, counterpart_name, purpose, '')",
+        *(user_id, since, until),
+    )
+
+
+def days_of_accounts(session: Session, user_id: str) -> dict[str, tuple[date, date]]:
+    """The first and the last booking date of each of the user's accounts that are not hidden, by id."""
+    rows = session.rows(
+        "SELECT account_id, min(booking_date) AS first, max(booking_date) AS last FROM transactions"
+        f" WHERE user_id = $1 AND {NOT_HIDDEN} GROUP BY account_id",
+        user_id,
+    )
+    return {row["account_id"]: (row["first"], row["last"]) for row in rows}
 
 
 def accounts_with_any(session: Session, user_id: str) -> list[str]:

@@ -100,10 +100,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
     """The projected balance of each of so many days after the ledger's day, with the expected events and the rest per
     day behind it, in the digits of the currency."""
     streams = list(streams)
-    events = sorted(
-        [*_pending(ledger, streams, days), *(event for stream in streams for event in _events(stream, ledger, days))],
-        key=lambda event: (event.day, event.amount, event.name or ""),
-    )
+    events = known_events(ledger, streams, days=days)
     span = min(WINDOW_DAYS, ledger.age)
     rest = _rest(ledger, streams, span)
     rest_a_day = float(sum(rest)) / span
@@ -123,6 +120,16 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
         half = in_digits(Decimal(BAND * sqrt(weekly * step / 7 + of_events + step**2 * doubt)), ledger.currency)
         days_ahead.append(ForecastDay(day=day, expected=expected, low=expected - half, high=expected + half))
     return Projection(days=days_ahead, events=events, rest_per_day=rest_per_day, trend_weight=weight)
+
+
+def known_events(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> list[Event]:
+    """What is certain or recurs in so many days after the ledger's day, sorted by day; daily spending is no part of
+    it."""
+    streams = list(streams)
+    return sorted(
+        [*_pending(ledger, streams, days), *(event for stream in streams for event in _events(stream, ledger, days))],
+        key=lambda event: (event.day, event.amount, event.name or ""),
+    )
 
 
 def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None:

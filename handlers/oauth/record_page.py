@@ -33,6 +33,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "getSnapshot",
         "getBalances",
         "getIntegrity",
+        "listNotices",
+        "changeNotice",
         "listHiddenAccounts",
         "listMergedAccounts",
         "listAccountChanges",

@@ -30,6 +30,7 @@ from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
+from handlers.operations.notices import listing
 from handlers.operations.searching import search
 from handlers.operations.words import annotations, correction_batches, proposed_rules
 from handlers.web.request import Answer, Operation
@@ -112,6 +113,7 @@ FIGURES = _by_id(
     finer.list_categories,
     targets.list_targets,
     listening.listen_to_events,
+    listing.list_notices,
     webhooks.list_webhooks,
     webhooks.create_webhook,
     webhooks.get_webhook,
@@ -178,6 +180,7 @@ FOR_WHOLE_GRANTS = _by_id(
     imports.undo_import,
     imports.list_layouts,
     imports.delete_layout,
+    listing.change_notice,
     shares.list_shares,
     shares.offer_share,
     shares.change_share,

@@ -13,11 +13,13 @@ from handlers.work.sync.detection import detect_after_import, detect_for_new_day
 from handlers.work.sync.forecasts.basis import find_ahead
 from storage import jobs, store_facts
 from storage.bank_access import connection_attempts
+from storage.boundary import contain
 from storage.changes import feed
 from storage.changes.incarnation import Life
-from storage.database import Database, Store
+from storage.database import Database, Store, StoreUnavailable
 from storage.events import outbox
 from storage.importing import file_imports
+from storage.notices import looks, stored
 from storage.webhooks import deliveries
 
 IN_USE_AT = "housekeeping was last done, UTC"
@@ -53,13 +55,26 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
         find_ahead(self.store.of, [user_id] if user_id in looking else [], today=today, is_over=self.stopped.is_set)
 
     def each_minute(self) -> None:
-        """Look at the clock, at the store's incarnation and at the keys; remove what has expired, unless the clock is
-        off or has leapt."""
+        """Look at the clock, at the store's incarnation and at the keys; unless the clock is off, remove what has
+        expired, if it has not leapt, and look at the data of those to whom something may be due today."""
         self.clock_watch.look()
         self.life.look_again()
         self.settle_keys()
-        if not self.clock_watch.is_off() and self._may_delete():
+        if self.clock_watch.is_off():
+            return
+        if self._may_delete():
             self.sweep()
+        self._look_due()
+
+    def _look_due(self) -> None:
+        today = self.clock_watch.today()
+        for user_id in looks.due(self.store.for_everybody(), today=today):
+            if self.stopped.is_set():
+                return
+            own = self.store.of(user_id)
+            if looks.take(own, user_id, today=today):
+                with contain(log, "the daily look goes on after an error", passes=(StoreUnavailable,)):
+                    detect_after_import(own, [user_id], today=today)
 
     def begin_day(self, today: date) -> None:
         """Forget what is too old, and detect for this day the recurring payments of the users whose data are in
@@ -70,6 +85,7 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
             connection_attempts.forget(everybody, now=now)
             feed.forget_removed(everybody, before=now - feed.REMEMBERED_FOR)
             outbox.forget(everybody, before=now - outbox.REMEMBERED_FOR)
+            stored.forget(everybody, before=now - stored.REMEMBERED_FOR)
             deliveries.forget(everybody, before=now - outbox.REMEMBERED_FOR, now=now)
         looking = self.looking()
         detect_for_new_day(everybody, looking, today=today, is_over=self.stopped.is_set)

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from storage.database import Session, add_row, as_json, set_values, state_in
 from storage.events import consent_notices
+from storage.notices import from_state, stored
 from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
@@ -35,14 +36,17 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
 def settle(session: Session, user_id: str, state: int, now: datetime, balances: Mapping[str, Decimal | None]) -> None:
     """Store events for everything that this transaction, which ends in `state`, has changed; `balances` are those of
     the accounts that are shown. Has to be the last thing before the commit."""
+    changed = _changed_transactions(session, user_id, state, balances.keys())
     events = [
-        *_changed_transactions(session, user_id, state, balances.keys()),
+        *changed,
         *_changed_statuses(session, user_id),
         *_ended_syncs(session, user_id),
         *consent_notices.due(session, user_id, now),
         *_low_balances(session, user_id, balances),
         *_payments(session, user_id),
     ]
+    from_state.settle(session, user_id, now, balances, with_bookings=bool(changed))
+    events += stored.told_now(session, user_id, now)
     for number, (type_, subject, data) in enumerate(events):
         said = {"type": type_, "subject": subject, "data": as_json(data), "recorded_at": now}
         add_row(session, "events", user_id=user_id, sequence=state * OF_A_COMMIT + number, **said)

@@ -50,6 +50,7 @@ const answers = {
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
   listCategories: must(await client.GET("/categories")),
   listTargets: must(await client.GET("/targets")),
+  listNotices: must(await client.GET("/notices")),
   getProfile: must(await client.GET("/profile")),
   listConnections: must(await client.GET("/connections")),
   listWebhooks: must(await client.GET("/webhooks")),

@@ -187,6 +187,7 @@ OPERATIONS: dict[str, Operation] = {
                 "addSubscription",
             ),
             *("createOwnCategory", "renameOwnCategory", "deleteOwnCategory", "listTargets", "setTarget"),
+            *("listNotices", "changeNotice"),
             *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),
             "correctSome",
             *("listWebhooks", "createWebhook", "getWebhook", "deleteWebhook", "testWebhook", "enableWebhook"),

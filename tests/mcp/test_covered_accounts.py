@@ -108,6 +108,7 @@ def test_the_table_of_operations_is_whole() -> None:
         "getProfile",
         "listCategories",
         "listTargets",
+        "listNotices",
         "getAnnotation",
         "changeAnnotation",
         "listTags",

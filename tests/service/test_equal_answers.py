@@ -96,7 +96,8 @@ def asked(client: httpx.Client, import_id: str) -> Iterator[tuple[str, Json]]:
         yield path, {"months": 12}
     for path in ("accounts", "snapshot", "subscriptions", "subscriptions/details", "profile", "balances", "connections",
                  "imports", "layouts", "categories", "corrections", "rules", "accounts/hidden", "accounts/merged",
-                 "integrity", "webhooks", "transactions/taken-back", "forecast", "tags", "targets"):  # fmt: skip
+                 "integrity", "webhooks", "transactions/taken-back", "forecast", "tags", "targets",
+                 "notices"):  # fmt: skip
         yield f"/{path}", {}
 
 

@@ -153,6 +153,7 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "createOwnCategory": {"json": {"name": "Kita", "category": "OTHER"}},
         "renameOwnCategory": {"json": {"name": "Hort"}},
         "setTarget": {"json": {"category": "OTHER", "amount": 5, "period": "month", "from": "2026-10"}},
+        "changeNotice": {"json": {"state": "read"}},
         "orderRules": {"json": {"ids": []}},
         "createCorrection": {"json": {"transactionId": booking, "category": "RENT"}},
         "addSubscription": {
@@ -174,7 +175,7 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "createWebhook": {"json": {"url": "https://app.example.org/hook"}},
         "exportTransactions": {"params": {**every, "format": "csv"}},
     }
-    ids = {"/accounts": owned[0], "/transactions": booking, "/cashflow": "2026-10"}
+    ids = {"/notices": "ntc_none", "/accounts": owned[0], "/transactions": booking, "/cashflow": "2026-10"}
     last = ("mergeAccount", "separateAccount", "deleteAccount")
     services.everybody.execute("UPDATE accounts SET iban = NULL, kind = NULL WHERE id = $1", owned[0])
     services.sends_webhooks = True

@@ -14,10 +14,12 @@ from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from handlers.json_shapes import instant
 from handlers.names import Json
 from handlers.operations.covered_jobs import hide_uncovered
+from handlers.operations.notices.covered import may_see
 from storage import connections, jobs
 from storage.changes.incarnation import Incarnation
 from storage.database import Session
 from storage.events.outbox import REMEMBERED_FOR, StoredEvent
+from storage.notices.stored import NEW, OVER
 from storage.webhooks.deliveries import Delivery
 
 SIGNATURE_CHARACTERS = 24
@@ -60,8 +62,10 @@ NEEDS: Mapping[str, str] = {
     news.MISSED: READ_CASHFLOW,
     news.ENDED: READ_CASHFLOW,
     news.RETRACTED: READ_CASHFLOW,
+    NEW: READ_ACCOUNTS,
+    OVER: READ_ACCOUNTS,
 }
-"""By type of event: the scope that its listener must have."""
+"""By type of event: the scope that its listener must have; of a notice, its kind may need another one besides."""
 
 
 def receives(caller: Principal, type_: str) -> bool:
@@ -78,6 +82,9 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
         return _change_counts(caller, event.data["accounts"])
     if event.type == "balance.low":
         return {"accountId": event.subject} if caller.covers(event.subject) else None
+    if event.type in (NEW, OVER):
+        kind, about = event.data["kind"], event.data["accountIds"]
+        return {"noticeId": event.subject, "kind": kind} if may_see(caller, kind, about) else None
     if NEEDS[event.type] == READ_CASHFLOW:
         further = {name: value for name, value in event.data.items() if name != "accountId"}
         return {"subscriptionId": event.subject, **further} if caller.covers(event.data["accountId"]) else None

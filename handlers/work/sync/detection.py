@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 from functools import partial
 from io import StringIO
+from itertools import chain
 
 import msgspec
 import polars as pl
@@ -22,6 +23,7 @@ from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.detection import detect_both
 from analytics.recurring.directions import of_user
 from analytics.recurring.payment import RecurringPayment, payments_in
+from handlers.work.sync.notices.look import look
 from handlers.work.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
 from storage.accounts import SelectedAccounts
@@ -163,7 +165,10 @@ def _tell_news(session: Transaction, *, database: Database, user_id: str, today:
     found = find_recurring(database, user_id, everything, today=today, session=session)
     first_answers.remember(session, user_id, state_in(session, user_id), found)
     detected = [each for each in _on(found, everything, today) if each.added_to is None]
-    recurring_news.record_news(session, user_id, detected, today=today)
+    ids = chain.from_iterable(each.charge_ids for each in detected)
+    charges = transactions.rows_by_id(session, user_id, ids)
+    recurring_news.record_news(session, user_id, detected, charges, today=today)
+    look(session, user_id, everything.accounts, detected, charges, today=today, since=today - EVIDENCE)
 
 
 def detect_for_new_day(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from itertools import chain
 
 from analytics.minor_digits import in_digits
 from analytics.recurring.confirmations import by_payment
@@ -19,12 +18,18 @@ EVENTS_MAX = 500  # of one look, about half of what a commit can hold; the next 
 REMEMBERED = timedelta(days=25 * 31)  # how long after its latest charge a payment that is gone is remembered
 
 
-def record_news(session: Transaction, user_id: str, found: Sequence[RecurringPayment], *, today: date) -> None:
+def record_news(
+    session: Transaction,
+    user_id: str,
+    found: Sequence[RecurringPayment],
+    charges: Mapping[str, Row],
+    *,
+    today: date,
+) -> None:
     """Record events on what has changed since the last look at the user's recurring payments, and store this look;
-    `found` are those of `recurring_of` for all accounts, without those added by hand. There are no events on accounts
-    that are looked at for the first time, nor on dismissed payments."""
+    `found` are those of `recurring_of` for all accounts, without those added by hand, `charges` their bookings by id.
+    There are no events on accounts that are looked at for the first time, nor on dismissed payments."""
     last = looks.last_look(session, user_id) or Look(accounts=(), payments=())
-    charges = transactions.rows_by_id(session, user_id, chain.from_iterable(each.charge_ids for each in found))
     before = {id_: each[0] for id_, each in by_payment(found, last.payments).items()}
     events: list[PaymentEvent] = []
     payments: list[KnownPayment] = []

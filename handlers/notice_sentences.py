@@ -1,0 +1,115 @@
+"""The sentences of notices, from their messages and arguments."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+
+from analytics.minor_digits import minor_digits
+from handlers.integrity_sentences import MISSING, SENTENCES
+
+NAME_LENGTH_MAX = 60
+DAYS = frozenset({"day", "first", "second", "last", "until"})
+AMOUNTS = frozenset({"amount", "former", "year", "missing", "elsewhere", "balance"})
+UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+
+TITLES: Mapping[str, str] = {
+    "overdraft.ahead": "The account will run short",
+    "balance.low": "The balance is low",
+    "debit.new": "A first direct debit",
+    "charge.double": "Perhaps charged twice",
+    "price.raised": "A higher price",
+    "income.late": "An income is late",
+    "payment.failed": "A payment came back",
+    "consent.ending": "A consent ends soon",
+    "sync.failing": "A bank is not being read",
+    "ledger.wrong": "An account does not add up",
+    "access.new": "Something about access has changed",
+    "server.backup": "There is no recent backup",
+    "server.disk": "The disk is almost full",
+    "account.same": "Perhaps the same account twice",
+    "booking.duplicate": "Perhaps booked twice",
+    "booking.unsorted": "Without a category",
+}
+STEPS: Mapping[str, str] = {
+    "overdraft.ahead": "moveMoney",
+    "charge.double": "askMerchant",
+    "income.late": "ask",
+    "payment.failed": "pay",
+    "consent.ending": "renew",
+    "sync.failing": "renew",
+    "ledger.wrong": "import",
+    "access.new": "end",
+    "account.same": "answer",
+    "booking.unsorted": "sort",
+}
+"""The one step of each kind; of the others it is to look."""
+TEXTS: Mapping[str, str] = {
+    "overdraft.ahead": (
+        "On {day} {name} is due, {amount}. {missing} will be missing; your other accounts hold {elsewhere}."
+    ),
+    "overdraft.ahead.alone": "On {day} {name} is due, {amount}. {missing} will be missing.",
+    "balance.low": "The balance of {balance} is below your limit of {amount}.",
+    "debit.new.returnable": "{name} collected {amount} for the first time. Your bank returns it until {until}.",
+    "debit.new.perhaps": (
+        "{name} collected {amount} for the first time. If it is no company debit, your bank returns it until {until}."
+    ),
+    "debit.new.company": "{name} collected {amount} for the first time, as a company debit, which cannot be returned.",
+    "debit.new.unknown": "{name} collected {amount} for the first time.",
+    "charge.double": "{name} charged {amount} on {first} and again on {second}.",
+    "price.raised": "{name} costs {amount} now and no longer {former}, {year} more a year.",
+    "price.raised.once": "{name} charged {amount}, more than usual. It was {former} before.",
+    "income.late": "{amount} from {name} was due on {day} and has not come.",
+    "payment.failed": "{amount} to {name} came back on {day}. It is still to be paid, perhaps with a fee.",
+    "consent.ending": "The consent for {bank} ends on {day}. Renew the connection before.",
+    "sync.failing": "Nothing has come from {bank} since {day}. Try again, or renew the connection.",
+    "sync.failing.person": "Nothing comes from {bank} any more. Renew the connection.",
+    "ledger.wrong.missing": MISSING,
+    **{f"ledger.wrong.{kind}": SENTENCES[kind] for kind in ("gap", "statement_differs", "balance_differs")},
+    "account.same": "Two accounts may be one. The second one counts once you have said so.",
+    "booking.duplicate": "{n} bookings of the last {days} days may be there twice.",
+    "booking.duplicate.one": "One booking of the last {days} days may be there twice.",
+    "booking.unsorted": "{n} bookings of the last {days} days have no category.",
+    "booking.unsorted.one": "One booking of the last {days} days has no category.",
+}
+
+
+def title_of(kind: str) -> str:
+    """The title of a notice of this kind, which names nobody and no amount."""
+    return TITLES[kind]
+
+
+def step_of(kind: str) -> str:
+    """The one step that a notice of this kind asks for, as the contract names it."""
+    return STEPS.get(kind, "look")
+
+
+def text_of(message: str, arguments: Mapping[str, str], *, is_narrow: bool = False) -> str:
+    """The sentence of a notice; `is_narrow`: for somebody who may not read all accounts, so that it adds up none of the
+    others."""
+    shown = "overdraft.ahead.alone" if is_narrow and message == "overdraft.ahead" else message
+    return TEXTS[shown].format_map({name: _said(name, value) for name, value in arguments.items()})
+
+
+def visible_name(name: str) -> str:
+    """A stranger's name as a sentence may hold it: one line of at most 60 characters that can be seen, in their
+    order."""
+    kept = "".join(" " if letter.isspace() else letter for letter in name if letter.isspace() or _is_seen(letter))
+    line = re.sub(r"://|[<>@]", " ", kept)
+    line = " ".join(line.split())
+    return line if len(line) <= NAME_LENGTH_MAX else f"{line[: NAME_LENGTH_MAX - 1].rstrip()}…"
+
+
+def _is_seen(letter: str) -> bool:
+    return unicodedata.category(letter) not in UNSEEN
+
+
+def _said(name: str, value: str) -> str:
+    if name in DAYS:
+        day = date.fromisoformat(value)
+        return f"{day.day} {day:%B %Y}"
+    if name in AMOUNTS:
+        amount, _, currency = value.partition(" ")
+        return f"{Decimal(amount).quantize(Decimal(1).scaleb(-minor_digits(currency))):,f} {currency}"
+    return visible_name(value)

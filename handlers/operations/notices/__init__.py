@@ -1,0 +1,1 @@
+"""What people are told: the list of it, and what they do with it."""

@@ -1,0 +1,223 @@
+"""One look at a user's data: what is found is told, each cause once, in the transaction that keeps the look."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+from msgspec import Struct
+
+from analytics.integrity import LedgerProblem, integrity
+from analytics.minor_digits import in_digits
+from analytics.notices.ahead import AHEAD
+from analytics.notices.bookings import (
+    KNOWN_FOR,
+    LOOKED_AT,
+    NoticedBooking,
+    bookings_of,
+    double_charges,
+    failed_payments,
+    names_of,
+    new_debits,
+    payee_of,
+    suspects,
+)
+from analytics.notices.found import Finding
+from analytics.notices.recurring import PaidCharge, Payment, charges_of_one_price, late_incomes, raised_prices
+from analytics.recurring.confirmations import CONFIRMED, DISMISSED
+from analytics.recurring.directions import INCOMING
+from handlers.work.sync.notices.ahead import runs_short
+from storage import integrity as ledgers
+from storage import transactions
+from storage.accounts import StoredAccount
+from storage.database import Row, Session, Transaction
+from storage.notices import looks, stored
+from storage.notices.looks import NoticeLook
+from storage.notices.stored import LIVE, Notice
+from storage.recurring import known_until
+
+LEDGER = "ledger.wrong"
+KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "income.late", "payment.failed", LEDGER)
+"""The kinds that a look finds; the others follow from a state (storage.notices.from_state)."""
+READ = LOOKED_AT + timedelta(days=15)  # days of bookings that are read, so that what came back has its payment
+OLD = timedelta(days=3)  # of data: who knows what has come since
+BEHIND = timedelta(days=5)  # what comes later for days before that was known to its person
+YEAR = timedelta(days=425)
+ORIGINAL = ("id", "original_amount", "original_currency")
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What a look reads of a user: their accounts, their bookings of the last months, the first and last day of each
+    account, the day until which each is known, and the notices that a look finds as they are stored."""
+
+    accounts: Mapping[str, StoredAccount]
+    window: Sequence[NoticedBooking]
+    days: Mapping[str, tuple[date, date]]
+    asked: Mapping[str, date]
+    notices: Sequence[Notice]
+    last: NoticeLook
+
+    def is_fresh(self, account_id: str, today: date) -> bool:
+        """Whether the account is known until three days ago."""
+        return self.asked.get(account_id, date.min) >= today - OLD
+
+
+def look(
+    session: Transaction,
+    user_id: str,
+    accounts: Sequence[StoredAccount],
+    streams: pl.DataFrame,
+    charges: Mapping[str, Row],
+    *,
+    today: date,
+    since: date,
+) -> None:
+    """Look at the user's data, store what is to be told, and the look. `streams` are those of `recurring_of` for all
+    `accounts`, without those added by hand; `charges` has their bookings by id; `since` is the day from which they were
+    looked for. The caller has called `hold`."""
+    stored.wake(session, user_id, today=today)
+    rows = transactions.noticed(session, user_id, since=today - READ)
+    seen = Seen(
+        accounts={each.id: each for each in accounts},
+        window=bookings_of(rows),
+        days=transactions.days_of_accounts(session, user_id),
+        asked=known_until.of_accounts(session, user_id, accounts, today=today),
+        notices=stored.of_kinds(session, user_id, KINDS),
+        last=looks.last_look(session, user_id),
+    )
+    going_on = streams.filter(~pl.col("is_over"), pl.col("confirmation") != DISMISSED)
+    payments = [_payment(row, charges) for row in going_on.iter_rows(named=True)]
+    dismissed = set(streams.filter(confirmation=DISMISSED)["charge_ids"].explode().drop_nulls())
+    fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
+    asked, window = seen.asked, seen.window
+    short = list(
+        runs_short(session, user_id, fresh, window, today=today, since=since, asked=asked, dismissed=dismissed)
+    )
+    found = [
+        *(notice for _, notice in short if notice is not None),
+        *_of_bookings(session, user_id, seen, payments, today),
+        *raised_prices(payments, _originals(rows), today=today),
+        *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], window, today=today),
+        *_of_ledgers(session, user_id, seen, today),
+    ]
+    stored.reconcile(
+        session,
+        user_id,
+        KINDS,
+        found,
+        today=today,
+        is_known=lambda each: _is_known(each, seen.last),
+        is_judged=lambda each: _is_judged(each, seen, today),
+    )
+    days = {id_: until for id_, (_, until) in seen.days.items()}
+    known = {id_: max(until, seen.last.last_days.get(id_, until)) for id_, until in days.items()}
+    ahead = [one.day - timedelta(days=AHEAD) for one, _ in short]
+    look_on = min((day for day in [*ahead, *stored.days_due(session, user_id)] if day > today), default=None)
+    looks.keep(session, user_id, {**seen.last.last_days, **known}, look_on=look_on)
+
+
+def _payment(row: Mapping[str, Any], charges: Mapping[str, Row]) -> Payment:
+    paid = [charges[id_] for id_ in row["charge_ids"]]
+    return Payment(
+        id=row["id"],
+        name=row["merchant_name"],
+        account_id=row["account_id"],
+        currency=row["currency"],
+        frequency=row["frequency"],
+        is_incoming=row["direction"] == INCOMING,
+        is_sure=row["confirmation"] == CONFIRMED or paid[-1]["type"] == "salary",
+        asked=row["asked"],
+        charges=[
+            PaidCharge(
+                id=each["id"],
+                day=each["booking_date"],
+                amount=abs(each["amount"]),
+                account_id=each["account_id"],
+                has_mandate=each["mandate_reference"] is not None,
+            )
+            for each in paid
+        ],
+    )
+
+
+def _originals(rows: pl.DataFrame) -> Mapping[str, tuple[Decimal, str]]:
+    abroad = rows.filter(pl.col("original_amount").is_not_null())
+    return {id_: (abs(amount), currency) for id_, amount, currency in abroad.select(ORIGINAL).iter_rows()}
+
+
+def _of_bookings(
+    session: Session, user_id: str, seen: Seen, payments: Sequence[Payment], today: date
+) -> Iterator[Finding]:
+    begin = today - READ
+    collectors = transactions.collectors(session, user_id, since=begin - KNOWN_FOR, until=begin)
+    known: dict[str, date] = {}
+    for row in collectors:
+        for name in names_of(row["creditor_id"], row["mandate_reference"], payee_of(row["name"])):
+            known[name] = max(row["day"], known.get(name, row["day"]))
+    ibans = {id_: account.iban for id_, account in seen.accounts.items()}
+    first = {id_: day for id_, (day, _) in seen.days.items()}
+    yield from new_debits(seen.window, today=today, seen=known, first=first, ibans=ibans)
+    yield from failed_payments(seen.window, today=today)
+    names = suspects(seen.window, today=today)
+    if names:
+        before = transactions.noticed(session, user_id, since=today - YEAR, names=names)
+        earlier = bookings_of(before.filter(pl.col("booking_date") < begin))
+        yield from double_charges([*earlier, *seen.window], today=today, fixed=charges_of_one_price(payments))
+
+
+def _of_ledgers(session: Session, user_id: str, seen: Seen, today: date) -> Iterator[Finding]:
+    """What is missing or differs in the ledgers of accounts. It waits on the page, and interrupts where it is there on
+    another day still and the account was sound before."""
+    ids = list(seen.accounts)
+    stored_before = {(each.subject, each.day): each for each in seen.notices if each.kind == LEDGER}
+    unsound = {each.subject.partition("|")[0] for each in stored_before.values() if each.state in LIVE}
+    for account in integrity(ids, ledgers.evidence(session, user_id, ids), today=today):
+        for problem in account.problems:
+            if problem.is_unsound:
+                subject, currency = f"{account.account_id}|{problem.kind}", seen.accounts[account.account_id].currency
+                before = stored_before.get((subject, problem.first))
+                was_sound = account.account_id in seen.last.last_days and account.account_id not in unsound
+                stage = before.stage if before is not None else "new" if was_sound else "old"
+                if before is not None and stage == "new" and before.created_at.date() < today:
+                    stage = "told"
+                yield _ledger_wrong(problem, subject, account.account_id, currency, stage)
+
+
+def _ledger_wrong(problem: LedgerProblem, subject: str, account_id: str, currency: str, stage: str) -> Finding:
+    amount = in_digits(problem.amount, currency) if problem.amount is not None else None
+    said = {"first": problem.first.isoformat(), "last": problem.last.isoformat()}
+    return Finding(
+        kind=LEDGER,
+        subject=subject,
+        day=problem.first,
+        stage=stage,
+        interrupts=stage == "told",
+        message=f"{LEDGER}.{problem.kind if amount is not None else 'missing'}",
+        arguments=said if amount is None else {**said, "amount": f"{amount} {currency}"},
+        account_ids=[account_id],
+        amount=amount,
+        currency=currency,
+    )
+
+
+def _is_known(each: Finding, last: NoticeLook) -> bool:
+    """Whether the person knew that already: from before the first look at the account, from before a restore, or as it
+    came later for days more than five before the last one."""
+    if each.kind == LEDGER:
+        return False
+    if last.is_of_another_life or not any(id_ in last.last_days for id_ in each.account_ids):
+        return True
+    return each.cause_day is not None and all(
+        each.cause_day < last.last_days[id_] - BEHIND for id_ in each.account_ids if id_ in last.last_days
+    )
+
+
+def _is_judged(each: Notice, seen: Seen, today: date) -> bool:
+    """Whether a stored notice that was not found is over: not while its account's data are too old to know, nor of an
+    account that is below its limit by now."""
+    account = seen.accounts.get(next(iter(each.content["accountIds"]), ""))
+    if each.kind not in ("overdraft.ahead", "income.late") or account is None:
+        return True
+    is_below = each.kind == "overdraft.ahead" and (account.balance or 0) < 0 and today < each.day
+    return seen.is_fresh(account.id, today) and not is_below

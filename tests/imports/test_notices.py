@@ -1,0 +1,276 @@
+"""What is worth telling is told once per cause, in time, to whom it concerns; and nothing is told of old data."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from analytics.records import StatementRecord, TransactionRecord
+from handlers.work.sync.detection import detect_after_import
+from storage import connections
+from storage.events import outbox
+from storage.oauth.grants import EVERYTHING
+from storage.undo_and_merge import undoable_imports
+from tests.imports.household import Household
+from tests.imports.mirrors import Served
+from tests.imports.test_change_feed import CARD, GIRO, booked
+from tests.imports.test_recurring_events import Payments
+
+TODAY = date(2026, 11, 20)
+GYM = {"creditor_id": "DE98ZZZ09999999999", "mandate_reference": "FIT-2026-117", "gvc": "105"}
+
+
+class Noticed(Payments):
+    """A household whose account has been known for months, and what it is told."""
+
+    def opened(self, *records: TransactionRecord) -> "Noticed":
+        self.brings(GIRO, booked("2026-06-01", "-5.00", "Rewe", "Brot"), *records)
+        return self
+
+    def told(self) -> list[tuple[str, str]]:
+        """Kind and state of each notice but those that sort bookings, the latest first."""
+        return [(each["kind"], each["state"]) for each in self.notices()]
+
+    def notices(self, **query: Any) -> list[dict[str, Any]]:
+        answer = Served(self.eva).client().get("/notices", params=query)
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()["notices"]
+        return [each for each in found if not each["kind"].startswith("booking.")]
+
+    def messages(self) -> list[tuple[str, str]]:
+        """The events of notices so far."""
+        every = outbox.after(self.eva.services.everybody, self.eva.user.id, -1, limit=1000)
+        told = [(each.type, each.data["kind"]) for each in every if each.type.startswith("notice.")]
+        return [each for each in told if not each[1].startswith("booking.")]
+
+
+@pytest.fixture
+def home(eva: Household) -> Noticed:
+    return Noticed(eva)
+
+
+def gym(day: str, amount: str = "-29.90", **further: str) -> TransactionRecord:
+    return booked(day, amount, "Fitnesswelt", "Beitrag", **{**GYM, **further})
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_a_first_direct_debit_is_told_with_the_day_until_which_it_can_be_returned(home: Noticed) -> None:
+    home.opened().brings(GIRO, gym("2026-11-18"))
+    [notice] = home.notices()
+    assert (notice["kind"], notice["interrupts"], notice["day"]) == ("debit.new", True, "2026-11-18")
+    assert (notice["returnableUntil"], notice["amount"], notice["step"]) == ("2027-01-13", 29.9, "look")
+    assert notice["text"] == (
+        "Fitnesswelt collected 29.90 EUR for the first time. Your bank returns it until 13 January 2027."
+    )
+    home.becomes(date(2026, 12, 19))
+    home.brings(
+        GIRO, gym("2026-12-18"), booked("2026-12-18", "-9.00", "Netto", "ELV", gvc="107", mandate_reference="E1")
+    )
+    assert home.told() == [("debit.new", "open")]
+    home.brings(
+        GIRO,
+        booked(
+            "2026-12-18",
+            "-80.00",
+            "Lieferant",
+            "Ware",
+            **{**GYM, "gvc": "104", "creditor_id": "DE7", "mandate_reference": "LIEF-1"},
+        ),
+    )
+    company = home.notices()[0]
+    assert company["returnableUntil"] is None
+    assert company["text"].endswith("as a company debit, which cannot be returned.")
+
+
+@pytest.mark.requirement("notices.once")
+def test_nothing_is_told_of_what_was_there_when_an_account_is_seen_first_or_comes_late(home: Noticed) -> None:
+    home.brings(GIRO, booked("2026-06-01", "-5.00", "Rewe", "Brot"), gym("2026-11-18"))
+    home.brings(GIRO, booked("2026-11-05", "-50.00", "Zeitung", "Abo", creditor_id="DE1", mandate_reference="ZEITUNG"))
+    assert home.told() == []
+    assert home.messages() == []
+
+
+@pytest.mark.requirement("notices.once")
+def test_a_cause_is_told_once_through_undo_import_again_and_dismissal(home: Noticed) -> None:
+    home.opened()
+    home.bring(GIRO, gym("2026-11-18"), of=home.files)
+    look(home)
+    [notice] = home.notices()
+    [_, imported] = undoable_imports.of_user(home.eva.services.everybody, home.eva.user.id)[-2:]
+    home.eva.undo(imported.job_id)
+    look(home)
+    assert home.told() == [("debit.new", "withdrawn")]
+    home.bring(GIRO, gym("2026-11-18"), of=home.files)
+    look(home)
+    [again] = home.notices()
+    assert (again["id"], again["state"]) == (notice["id"], "open")
+    assert home.messages() == [("notice.new", "debit.new"), ("notice.over", "debit.new")]
+    client = Served(home.eva).client()
+    assert client.patch(f"/notices/{notice['id']}", json={"state": "dismissed"}).json()["state"] == "dismissed"
+    home.brings(GIRO, booked("2026-11-19", "-3.00", "Rewe", "Brot"))
+    assert home.told() == [("debit.new", "dismissed")]
+    assert len(home.messages()) == 2
+
+
+def look(home: Noticed) -> None:
+    today = home.eva.services.clock.today()
+    detect_after_import(home.eva.services.everybody, [home.eva.user.id], today=today)
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_the_same_charge_twice_is_told_where_that_is_unusual(home: Noticed) -> None:
+    def card(day: str, name: str = "Kino", amount: str = "-24.00", purpose: str = "Kauf") -> TransactionRecord:
+        return booked(day, amount, name, purpose, gvc="106")
+
+    usual = [card(f"2026-{month:02}-09", amount=f"-{month}.00") for month in range(5, 11)]
+    trips = [card(f"2026-{month:02}-12", "Bahn", "-11.00", each) for month in range(6, 11) for each in ("hin", "her")]
+    home.opened(*usual, *trips)
+    home.brings(GIRO, card("2026-11-17"), card("2026-11-18", purpose="Kauf 2"), card("2026-11-18", "Bahn", "-11.00"),
+                card("2026-11-18", "Bahn", "-11.00", "zurück"))  # fmt: skip
+    [notice] = home.notices()
+    assert (notice["kind"], len(notice["transactionIds"])) == ("charge.double", 2)
+    assert notice["text"] == "Kino charged 24.00 EUR on 17 November 2026 and again on 18 November 2026."
+    home.brings(GIRO, booked("2026-11-20", "24.00", "Kino", "Erstattung", gvc="190"))
+    assert home.told() == [("charge.double", "over")]
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_a_payment_that_came_back_is_told_until_it_is_paid_again(home: Noticed) -> None:
+    rent = booked("2026-11-16", "-700.00", "Vermieter", "Miete", gvc="117")
+    home.opened(rent).brings(GIRO, booked("2026-11-18", "700.00", "Vermieter", "Miete", gvc="159"))
+    [notice] = home.notices()
+    assert (notice["kind"], notice["amount"], notice["step"]) == ("payment.failed", 700.0, "pay")
+    home.brings(GIRO, booked("2026-11-19", "-700.00", "Vermieter", "Miete noch einmal", gvc="117"))
+    assert home.told() == [("payment.failed", "over")]
+    refund = booked("2026-11-19", "20.00", "Schuhhaus", "Erstattung")
+    by_herself = booked("2026-11-19", "29.90", "Fitnesswelt", "Rueckgabe MD06", gvc="181")
+    home.brings(GIRO, refund, by_herself)
+    assert len(home.told()) == 1
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_a_price_that_rose_is_told_as_new_once_it_came_twice(home: Noticed) -> None:
+    home.becomes(date(2026, 11, 1))
+    past = [booked(f"2026-{month:02}-15", "-12.99", "Streambox", "Abo") for month in range(5, 11)]
+    home.opened(*past)
+    home.becomes(date(2026, 11, 16))
+    home.brings(GIRO, booked("2026-11-15", "-14.99", "Streambox", "Abo"))
+    [notice] = home.notices(kind="price.raised")
+    assert notice["text"] == "Streambox charged 14.99 EUR, more than usual. It was 12.99 EUR before."
+    home.becomes(date(2026, 12, 16))
+    home.brings(GIRO, booked("2026-12-15", "-14.99", "Streambox", "Abo"))
+    [same] = home.notices(kind="price.raised")
+    assert same["id"] == notice["id"]
+    assert same["text"] == "Streambox costs 14.99 EUR now and no longer 12.99 EUR, 24.00 EUR more a year."
+    assert [kind for _, kind in home.messages()].count("price.raised") == 1
+
+
+def paid(*months: int, day: int = 27) -> Sequence[TransactionRecord]:
+    return [booked(f"2026-{month:02}-{day}", "2500.00", "Arbeitgeber", "Gehalt", gvc="153") for month in months]
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_pay_that_does_not_come_is_told_after_its_grace_and_over_when_it_comes(home: Noticed) -> None:
+    home.becomes(date(2026, 10, 28))
+    home.opened(*paid(7, 8, 9, 10))
+    home.becomes(date(2026, 12, 1))
+    home.brings(GIRO, booked("2026-12-01", "-4.00", "Rewe", "Brot"))
+    assert home.told() == []
+    home.becomes(date(2026, 12, 4))
+    home.brings(GIRO, booked("2026-12-04", "-4.00", "Rewe", "Brot"))
+    [notice] = home.notices()
+    assert (notice["kind"], notice["dueOn"], notice["amount"]) == ("income.late", "2026-11-27", 2500.0)
+    home.becomes(date(2026, 12, 5))
+    home.brings(GIRO, booked("2026-12-05", "2500.00", "Arbeitgeber", "Gehalt", gvc="153"))
+    assert home.told() == [("income.late", "over")]
+    assert home.messages() == [("notice.new", "income.late"), ("notice.over", "income.late")]
+
+
+def at(home: Noticed, balance: str, *records: TransactionRecord) -> None:
+    day = home.eva.services.clock.today()
+    said = StatementRecord(closing=Decimal(balance), closing_date=day)
+    home.bring(GIRO, *records, statement=said)
+    look(home)
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_an_account_that_known_payments_leave_short_is_told_ten_days_ahead_and_not_before(home: Noticed) -> None:
+    home.becomes(date(2026, 11, 1))
+    rent = [booked(f"2026-{month:02}-20", "-800.00", "Vermieter", "Miete", gvc="117") for month in range(6, 11)]
+    bread = [booked(f"2026-10-{day:02}", "-6.00", "Rewe", "Brot", gvc="106") for day in range(2, 30, 3)]
+    home.opened(*paid(6, 7, 8, 9, 10), *rent, *bread)
+    home.becomes(date(2026, 11, 9))
+    at(home, "650.00", booked("2026-11-08", "-6.00", "Rewe", "Brot"))
+    assert home.told() == []
+    home.becomes(date(2026, 11, 11))
+    home.eva.services.scheduler._each_minute()
+    [notice] = home.notices()
+    assert (notice["kind"], notice["dueOn"], notice["amount"]) == ("overdraft.ahead", "2026-11-20", 150.0)
+    assert notice["text"] == "On 20 November 2026 Vermieter is due, 800.00 EUR. 150.00 EUR will be missing."
+    home.becomes(date(2026, 11, 12))
+    at(home, "1650.00", booked("2026-11-12", "1000.00", "Oma", "Geschenk"))
+    assert home.told() == [("overdraft.ahead", "over")]
+
+
+@pytest.mark.requirement("notices.state")
+def test_a_consent_that_ends_and_a_bank_that_needs_its_person_are_told_and_over_when_renewed(home: Noticed) -> None:
+    home.opened()
+    services, user_id = home.eva.services, home.eva.user.id
+    ends = services.clock.now() + timedelta(days=6)
+    connections.keep_consent(services.everybody, user_id, home.live.id, expires_at=ends)
+    services.everybody.changes(user_id)
+    assert home.told() == [("consent.ending", "open")]
+    services.clock.offset += timedelta(days=5, hours=12)
+    services.everybody.changes(user_id)
+    assert home.messages() == [("notice.new", "consent.ending")] * 2
+    services.everybody.atomically(lambda session: connections.need_user(session, user_id, home.live.id))
+    assert home.told() == [("sync.failing", "open"), ("consent.ending", "over")]
+    renewed = connections.find(services.everybody, user_id, home.live.id)
+    assert renewed is not None
+    services.everybody.atomically(lambda session: connections.renew(session, renewed, settings={}))
+    assert home.told() == [("sync.failing", "over"), ("consent.ending", "over")]
+
+
+@pytest.mark.requirement("notices.state")
+def test_what_is_put_off_comes_back_on_its_day_and_is_told_once_more(home: Noticed) -> None:
+    home.opened().brings(GIRO, gym("2026-11-18"))
+    client, [notice] = Served(home.eva).client(), home.notices()
+    place = f"/notices/{notice['id']}"
+    for wrong in (
+        {"state": "snoozed"},
+        {"state": "snoozed", "until": "2026-12-21"},
+        {"state": "read", "until": "2026-12-01"},
+    ):
+        assert client.patch(place, json=wrong).status_code == 400
+    assert client.patch(place, json={"state": "over"}).status_code == 400
+    assert client.patch("/notices/ntc_other", json={"state": "read"}).status_code == 404
+    rests = client.patch(place, json={"state": "snoozed", "until": "2026-11-22"}).json()
+    assert (rests["state"], rests["snoozedUntil"]) == ("snoozed", "2026-11-22")
+    for day, state in ((21, "snoozed"), (22, "open"), (23, "open")):
+        home.becomes(date(2026, 11, day))
+        home.eva.services.scheduler._each_minute()
+        assert home.told() == [("debit.new", state)]
+    assert home.messages() == [("notice.new", "debit.new")] * 2
+
+
+@pytest.mark.requirement("notices.covered")
+def test_a_caller_sees_notices_of_the_accounts_and_kinds_that_its_grant_covers(home: Noticed) -> None:
+    home.opened().brings(CARD, booked("2026-06-01", "-5.00", "Rewe", "Brot"))
+    home.brings(GIRO, gym("2026-11-18"))
+    giro, card = (home.account(each) for each in (GIRO, CARD))
+    assert giro is not None
+    assert card is not None
+    served = Served(home.eva)
+
+    def seen(terms: Any) -> list[str]:
+        return [each["kind"] for each in served.client(terms).get("/notices").json()["notices"]]
+
+    assert seen(EVERYTHING) == ["debit.new"]
+    assert seen(replace(EVERYTHING, accounts=[giro])) == ["debit.new"]
+    assert seen(replace(EVERYTHING, accounts=[card])) == []
+    assert seen(replace(EVERYTHING, figures_only=True)) == []
+    home.do("accounts hide", account=giro, is_hidden=True)
+    assert seen(EVERYTHING) == []
