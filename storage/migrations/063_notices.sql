@@ -24,6 +24,7 @@ CREATE TABLE notice_looks (
     user_id TEXT PRIMARY KEY,
     life TEXT NOT NULL,                 -- the incarnation of the store in which it was: after a restore all is known
     accounts TEXT NOT NULL,             -- JSON: by account the last day of its bookings then
+    ledgers_on DATE NOT NULL,           -- when it was last looked whether they add up, which takes longest
     look_on DATE                        -- the day of the next look though nothing comes; null: with the next import
 );
 -- only postgresql

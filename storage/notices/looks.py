@@ -14,26 +14,29 @@ PIECE = 200  # users read at once
 
 
 class NoticeLook(Struct, frozen=True, kw_only=True):
-    """A look: the last day of the bookings of each account at that time, by id, and whether it was in another life of
-    the store, as before a restore."""
+    """A look: the last day of the bookings of each account at that time, by id, when it was last looked whether ledgers
+    add up, and whether the look was in another life of the store, as before a restore."""
 
     last_days: Mapping[str, date]
+    ledgers_on: date
     is_of_another_life: bool
 
 
 def last_look(session: Session, user_id: str) -> NoticeLook:
     """The last look at the user's data; an empty one where there was none."""
-    rows = session.rows("SELECT life, accounts FROM notice_looks WHERE user_id = $1", user_id)
+    rows = session.rows("SELECT life, accounts, ledgers_on FROM notice_looks WHERE user_id = $1", user_id)
     if not rows:
-        return NoticeLook(last_days={}, is_of_another_life=False)
+        return NoticeLook(last_days={}, ledgers_on=date.min, is_of_another_life=False)
     days = {id_: date.fromisoformat(day) for id_, day in json.loads(rows[0]["accounts"]).items()}
-    return NoticeLook(last_days=days, is_of_another_life=rows[0]["life"] != _life(session))
+    life, ledgers_on = rows[0]["life"], rows[0]["ledgers_on"]
+    return NoticeLook(last_days=days, ledgers_on=ledgers_on, is_of_another_life=life != _life(session))
 
 
-def keep(session: Transaction, user_id: str, last_days: Mapping[str, date], *, look_on: date | None) -> None:
+def keep(session: Transaction, user_id: str, look: NoticeLook, *, look_on: date | None) -> None:
     """Store a look in place of the last one, and the day of the next one (None: with the next import)."""
-    said = {"life": _life(session), "accounts": as_json({id_: day.isoformat() for id_, day in last_days.items()})}
-    put_row(session, "notice_looks", ["user_id"], user_id=user_id, **said, look_on=look_on)
+    days = as_json({id_: day.isoformat() for id_, day in look.last_days.items()})
+    said = {"life": _life(session), "accounts": days, "ledgers_on": look.ledgers_on, "look_on": look_on}
+    put_row(session, "notice_looks", ["user_id"], user_id=user_id, **said)
 
 
 def due(session: Session, *, today: date) -> list[str]:

@@ -86,6 +86,9 @@ def look(
         notices=stored.of_kinds(session, user_id, KINDS),
         last=looks.last_look(session, user_id),
     )
+    # The first look of a day finds what is wrong, and each one what was put right
+    is_unsound = any(each.kind == LEDGER and each.state in LIVE for each in seen.notices)
+    checks_ledgers = seen.last.ledgers_on < today or is_unsound
     going_on = streams.filter(~pl.col("is_over"), pl.col("confirmation") != DISMISSED)
     payments = [_payment(row, charges) for row in going_on.iter_rows(named=True)]
     dismissed = set(streams.filter(confirmation=DISMISSED)["charge_ids"].explode().drop_nulls())
@@ -99,22 +102,28 @@ def look(
         *_of_bookings(session, user_id, seen, payments, today),
         *raised_prices(payments, _originals(rows), today=today),
         *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], window, today=today),
-        *_of_ledgers(session, user_id, seen, today),
+        *(_of_ledgers(session, user_id, seen, today) if checks_ledgers else ()),
     ]
     stored.reconcile(
         session,
         user_id,
-        KINDS,
+        [kind for kind in KINDS if kind != LEDGER or checks_ledgers],
         found,
         today=today,
         is_known=lambda each: _is_known(each, seen.last),
         is_judged=lambda each: _is_judged(each, seen, today),
     )
-    days = {id_: until for id_, (_, until) in seen.days.items()}
-    known = {id_: max(until, seen.last.last_days.get(id_, until)) for id_, until in days.items()}
     ahead = [one.day - timedelta(days=AHEAD) for one, _ in short]
-    look_on = min((day for day in [*ahead, *stored.days_due(session, user_id)] if day > today), default=None)
-    looks.keep(session, user_id, {**seen.last.last_days, **known}, look_on=look_on)
+    unchecked = [] if checks_ledgers else [today + timedelta(days=1)]
+    days_due = [day for day in (*ahead, *unchecked, *stored.days_due(session, user_id)) if day > today]
+    looks.keep(session, user_id, _look_made(seen, today, checks_ledgers), look_on=min(days_due, default=None))
+
+
+def _look_made(seen: Seen, today: date, checks_ledgers: bool) -> NoticeLook:
+    last = seen.last.last_days
+    known = {id_: max(until, last.get(id_, until)) for id_, (_, until) in seen.days.items()}
+    ledgers_on = today if checks_ledgers else seen.last.ledgers_on
+    return NoticeLook(last_days={**last, **known}, ledgers_on=ledgers_on, is_of_another_life=False)
 
 
 def _payment(row: Mapping[str, Any], charges: Mapping[str, Row]) -> Payment:
