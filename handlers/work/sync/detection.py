@@ -168,7 +168,8 @@ def _tell_news(session: Transaction, *, database: Database, user_id: str, today:
     ids = chain.from_iterable(each.charge_ids for each in detected)
     charges = transactions.rows_by_id(session, user_id, ids)
     recurring_news.record_news(session, user_id, detected, charges, today=today)
-    look(session, user_id, everything.accounts, detected, charges, today=today, since=today - EVIDENCE)
+    asked = found.known.until(everything.accounts, today)
+    look(session, user_id, everything.accounts, detected, charges, asked, today=today, since=today - EVIDENCE)
 
 
 def detect_for_new_day(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
 
 import polars as pl
 from msgspec import Struct
@@ -25,8 +24,8 @@ from analytics.notices.bookings import (
 )
 from analytics.notices.found import Finding
 from analytics.notices.recurring import PaidCharge, Payment, charges_of_one_price, late_incomes, raised_prices
-from analytics.recurring.confirmations import CONFIRMED, DISMISSED
 from analytics.recurring.directions import INCOMING
+from analytics.recurring.payment import CONFIRMED, DISMISSED, RecurringPayment, ids_by_charge
 from handlers.work.sync.notices.ahead import runs_short
 from storage import integrity as ledgers
 from storage import transactions
@@ -35,7 +34,6 @@ from storage.database import Row, Session, Transaction
 from storage.notices import looks, stored
 from storage.notices.looks import NoticeLook
 from storage.notices.stored import LIVE, Notice
-from storage.recurring import known_until
 
 LEDGER = "ledger.wrong"
 KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "income.late", "payment.failed", LEDGER)
@@ -67,33 +65,33 @@ def look(
     session: Transaction,
     user_id: str,
     accounts: Sequence[StoredAccount],
-    streams: pl.DataFrame,
+    recurring: Sequence[RecurringPayment],
     charges: Mapping[str, Row],
+    asked: Mapping[str, date],
     *,
     today: date,
     since: date,
 ) -> None:
-    """Look at the user's data, store what is to be told, and the look. `streams` are those of `recurring_of` for all
-    `accounts`, without those added by hand; `charges` has their bookings by id; `since` is the day from which they were
-    looked for. The caller has called `hold`."""
+    """Look at the user's data, store what is to be told, and the look. `recurring` are those of `recurring_of` for all
+    `accounts`, without those added by hand; `charges` has their bookings by id, `asked` the day until which
+    each account is known; `since` is the day from which they were looked for. The caller has called `hold`."""
     stored.wake(session, user_id, today=today)
     rows = transactions.noticed(session, user_id, since=today - READ)
     seen = Seen(
         accounts={each.id: each for each in accounts},
         window=bookings_of(rows),
         days=transactions.days_of_accounts(session, user_id),
-        asked=known_until.of_accounts(session, user_id, accounts, today=today),
+        asked=asked,
         notices=stored.of_kinds(session, user_id, KINDS),
         last=looks.last_look(session, user_id),
     )
     # The first look of a day finds what is wrong, and each one what was put right
     is_unsound = any(each.kind == LEDGER and each.state in LIVE for each in seen.notices)
     checks_ledgers = seen.last.ledgers_on < today or is_unsound
-    going_on = streams.filter(~pl.col("is_over"), pl.col("confirmation") != DISMISSED)
-    payments = [_payment(row, charges) for row in going_on.iter_rows(named=True)]
-    dismissed = set(streams.filter(confirmation=DISMISSED)["charge_ids"].explode().drop_nulls())
+    payments = [_payment(each, charges) for each in recurring if each.goes_on]
+    dismissed = set(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
-    asked, window = seen.asked, seen.window
+    window = seen.window
     short = list(
         runs_short(session, user_id, fresh, window, today=today, since=since, asked=asked, dismissed=dismissed)
     )
@@ -126,26 +124,26 @@ def _look_made(seen: Seen, today: date, checks_ledgers: bool) -> NoticeLook:
     return NoticeLook(last_days={**last, **known}, ledgers_on=ledgers_on, is_of_another_life=False)
 
 
-def _payment(row: Mapping[str, Any], charges: Mapping[str, Row]) -> Payment:
-    paid = [charges[id_] for id_ in row["charge_ids"]]
+def _payment(each: RecurringPayment, charges: Mapping[str, Row]) -> Payment:
+    paid = [charges[id_] for id_ in each.charge_ids]
     return Payment(
-        id=row["id"],
-        name=row["merchant_name"],
-        account_id=row["account_id"],
-        currency=row["currency"],
-        frequency=row["frequency"],
-        is_incoming=row["direction"] == INCOMING,
-        is_sure=row["confirmation"] == CONFIRMED or paid[-1]["type"] == "salary",
-        asked=row["asked"],
+        id=each.id,
+        name=each.merchant_name,
+        account_id=each.account_id,
+        currency=each.currency,
+        frequency=each.frequency,
+        is_incoming=each.direction == INCOMING,
+        is_sure=each.confirmation == CONFIRMED or paid[-1]["type"] == "salary",
+        asked=each.asked,
         charges=[
             PaidCharge(
-                id=each["id"],
-                day=each["booking_date"],
-                amount=abs(each["amount"]),
-                account_id=each["account_id"],
-                has_mandate=each["mandate_reference"] is not None,
+                id=charge["id"],
+                day=charge["booking_date"],
+                amount=abs(charge["amount"]),
+                account_id=charge["account_id"],
+                has_mandate=charge["mandate_reference"] is not None,
             )
-            for each in paid
+            for charge in paid
         ],
     )
 
