@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from handlers.work.clock import Clock
 from handlers.work.clock_watch import ClockWatch
 from handlers.work.sync.detection import detect_after_import, detect_for_new_day
 from handlers.work.sync.forecasts.basis import find_ahead
+from handlers.work.sync.notices.ledgers import look_at_ledgers
 from storage import jobs, store_facts
 from storage.bank_access import connection_attempts
 from storage.boundary import contain
@@ -55,26 +57,29 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
         find_ahead(self.store.of, [user_id] if user_id in looking else [], today=today, is_over=self.stopped.is_set)
 
     def each_minute(self) -> None:
-        """Look at the clock, at the store's incarnation and at the keys; unless the clock is off, remove what has
-        expired, if it has not leapt, and look at the data of those to whom something may be due today."""
+        """Look at the clock, at the store's incarnation and at the keys; remove what has expired, unless the clock is
+        off or has leapt."""
         self.clock_watch.look()
         self.life.look_again()
         self.settle_keys()
-        if self.clock_watch.is_off():
-            return
-        if self._may_delete():
+        if not self.clock_watch.is_off() and self._may_delete():
             self.sweep()
-        self._look_due()
 
-    def _look_due(self) -> None:
+    def look_due(self) -> None:
+        """Look at the data of those to whom something may be due today, and soon after an import whether ledgers add
+        up."""
         today = self.clock_watch.today()
-        for user_id in looks.due(self.store.for_everybody(), today=today):
+        for due in looks.due(self.store.for_everybody(), today=today):
             if self.stopped.is_set():
                 return
-            own = self.store.of(user_id)
-            if looks.take(own, user_id, today=today):
-                with contain(log, "the daily look goes on after an error", passes=(StoreUnavailable,)):
-                    detect_after_import(own, [user_id], today=today)
+            own = self.store.of(due.user_id)
+            with contain(log, "looks at what to tell go on after an error", passes=(StoreUnavailable,)):
+                if not looks.take(own, due, today=today):
+                    continue
+                if due.is_whole:
+                    detect_after_import(own, [due.user_id], today=today)
+                else:
+                    own.atomically(partial(look_at_ledgers, user_id=due.user_id, today=today))
 
     def begin_day(self, today: date) -> None:
         """Forget what is too old, and detect for this day the recurring payments of the users whose data are in

@@ -343,6 +343,10 @@ def _scheduler(
     *,
     plan: Sequence[time],
 ) -> Scheduler:
+    def each_round() -> None:
+        households.round()
+        housekeeping.look_due()
+
     return Scheduler(
         sync_engine,
         opened.store,
@@ -350,7 +354,7 @@ def _scheduler(
         opened.clock,
         on_new_day=housekeeping.begin_day,
         each_minute=housekeeping.each_minute,
-        each_round=households.round,
+        each_round=each_round,
         is_clock_off=opened.clock_watch.is_off,
         plan=plan,
     )

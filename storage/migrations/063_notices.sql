@@ -24,8 +24,9 @@ CREATE TABLE notice_looks (
     user_id TEXT PRIMARY KEY,
     life TEXT NOT NULL,                 -- the incarnation of the store in which it was: after a restore all is known
     accounts TEXT NOT NULL,             -- JSON: by account the last day of its bookings then
-    ledgers_on DATE NOT NULL,           -- when it was last looked whether they add up, which takes longest
-    look_on DATE                        -- the day of the next look though nothing comes; null: with the next import
+    ledgers TEXT,                       -- JSON: ids of the accounts of which it was looked whether they add up
+    ledgers_on DATE,                    -- when it is due to look whether ledgers add up, which takes longest
+    look_on DATE                        -- when the next look is due though nothing comes; null: with the next import
 );
 -- only postgresql
-CREATE INDEX notice_looks_due ON notice_looks (look_on) WHERE look_on IS NOT NULL;
+CREATE INDEX notice_looks_due ON notice_looks (least(look_on, ledgers_on)) WHERE least(look_on, ledgers_on) IS NOT NULL;

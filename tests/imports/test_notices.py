@@ -206,7 +206,7 @@ def test_an_account_that_known_payments_leave_short_is_told_ten_days_ahead_and_n
     at(home, "650.00", booked("2026-11-08", "-6.00", "Rewe", "Brot"))
     assert home.told() == []
     home.becomes(date(2026, 11, 11))
-    home.eva.services.scheduler._each_minute()
+    home.eva.services.scheduler._each_round()
     [notice] = home.notices()
     assert (notice["kind"], notice["dueOn"], notice["amount"]) == ("overdraft.ahead", "2026-11-20", 150.0)
     assert notice["text"] == "On 20 November 2026 Vermieter is due, 800.00 EUR. 150.00 EUR will be missing."
@@ -235,6 +235,30 @@ def test_a_consent_that_ends_and_a_bank_that_needs_its_person_are_told_and_over_
 
 
 @pytest.mark.requirement("notices.state")
+def test_a_ledger_that_does_not_add_up_waits_on_the_page_and_interrupts_if_it_is_so_the_next_day(home: Noticed) -> None:
+    def said(balance: str, day: int) -> None:
+        home.becomes(date(2026, 11, day))
+        closing = StatementRecord(closing=Decimal(balance), closing_date=date(2026, 11, day))
+        home.bring(GIRO, booked(f"2026-11-{day:02}", "-10.00", "Rewe", "Brot"), statement=closing)
+        look(home)
+        home.eva.services.scheduler._each_round()
+
+    home.opened()
+    said("100.00", 21)
+    assert home.told() == []
+    said("70.00", 22)
+    [notice] = home.notices()
+    assert (notice["kind"], notice["interrupts"], notice["amount"]) == ("ledger.wrong", False, -20.0)
+    home.becomes(date(2026, 11, 23))
+    home.eva.services.scheduler._each_round()
+    [notice] = home.notices()
+    assert (notice["interrupts"], home.messages()) == (True, [("notice.new", "ledger.wrong")] * 2)
+    home.brings(GIRO, booked("2026-11-22", "-20.00", "Kino", "Film"))
+    home.eva.services.scheduler._each_round()
+    assert home.told() == [("ledger.wrong", "over")]
+
+
+@pytest.mark.requirement("notices.state")
 def test_what_is_put_off_comes_back_on_its_day_and_is_told_once_more(home: Noticed) -> None:
     home.opened().brings(GIRO, gym("2026-11-18"))
     client, [notice] = Served(home.eva).client(), home.notices()
@@ -251,7 +275,7 @@ def test_what_is_put_off_comes_back_on_its_day_and_is_told_once_more(home: Notic
     assert (rests["state"], rests["snoozedUntil"]) == ("snoozed", "2026-11-22")
     for day, state in ((21, "snoozed"), (22, "open"), (23, "open")):
         home.becomes(date(2026, 11, day))
-        home.eva.services.scheduler._each_minute()
+        home.eva.services.scheduler._each_round()
         assert home.told() == [("debit.new", state)]
     assert home.messages() == [("notice.new", "debit.new")] * 2
 

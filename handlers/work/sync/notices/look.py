@@ -7,8 +7,6 @@ from decimal import Decimal
 import polars as pl
 from msgspec import Struct
 
-from analytics.integrity import LedgerProblem, integrity
-from analytics.minor_digits import in_digits
 from analytics.notices.ahead import AHEAD
 from analytics.notices.bookings import (
     KNOWN_FOR,
@@ -27,17 +25,16 @@ from analytics.notices.recurring import PaidCharge, Payment, charges_of_one_pric
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.payment import CONFIRMED, DISMISSED, RecurringPayment, ids_by_charge
 from handlers.work.sync.notices.ahead import runs_short
-from storage import integrity as ledgers
 from storage import transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction
 from storage.notices import looks, stored
 from storage.notices.looks import NoticeLook
-from storage.notices.stored import LIVE, Notice
+from storage.notices.stored import Notice
 
-LEDGER = "ledger.wrong"
-KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "income.late", "payment.failed", LEDGER)
-"""The kinds that a look finds; the others follow from a state (storage.notices.from_state)."""
+KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "income.late", "payment.failed")
+"""The kinds that a look finds; of the others, those of ledgers come after it (handlers.work.sync.notices.ledgers), the
+rest follows from a state (storage.notices.from_state)."""
 READ = LOOKED_AT + timedelta(days=15)  # days of bookings that are read, so that what came back has its payment
 OLD = timedelta(days=3)  # of data: who knows what has come since
 BEHIND = timedelta(days=5)  # what comes later for days before that was known to its person
@@ -47,13 +44,12 @@ ORIGINAL = ("id", "original_amount", "original_currency")
 
 class Seen(Struct, frozen=True, kw_only=True):
     """What a look reads of a user: their accounts, their bookings of the last months, the first and last day of each
-    account, the day until which each is known, and the notices that a look finds as they are stored."""
+    account, the day until which each is known, and the last look."""
 
     accounts: Mapping[str, StoredAccount]
     window: Sequence[NoticedBooking]
     days: Mapping[str, tuple[date, date]]
     asked: Mapping[str, date]
-    notices: Sequence[Notice]
     last: NoticeLook
 
     def is_fresh(self, account_id: str, today: date) -> bool:
@@ -82,12 +78,8 @@ def look(
         window=bookings_of(rows),
         days=transactions.days_of_accounts(session, user_id),
         asked=asked,
-        notices=stored.of_kinds(session, user_id, KINDS),
         last=looks.last_look(session, user_id),
     )
-    # The first look of a day finds what is wrong, and each one what was put right
-    is_unsound = any(each.kind == LEDGER and each.state in LIVE for each in seen.notices)
-    checks_ledgers = seen.last.ledgers_on < today or is_unsound
     payments = [_payment(each, charges) for each in recurring if each.goes_on]
     dismissed = set(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
@@ -100,28 +92,21 @@ def look(
         *_of_bookings(session, user_id, seen, payments, today),
         *raised_prices(payments, _originals(rows), today=today),
         *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], window, today=today),
-        *(_of_ledgers(session, user_id, seen, today) if checks_ledgers else ()),
     ]
     stored.reconcile(
         session,
         user_id,
-        [kind for kind in KINDS if kind != LEDGER or checks_ledgers],
+        KINDS,
         found,
         today=today,
         is_known=lambda each: _is_known(each, seen.last),
         is_judged=lambda each: _is_judged(each, seen, today),
     )
     ahead = [one.day - timedelta(days=AHEAD) for one, _ in short]
-    unchecked = [] if checks_ledgers else [today + timedelta(days=1)]
-    days_due = [day for day in (*ahead, *unchecked, *stored.days_due(session, user_id)) if day > today]
-    looks.keep(session, user_id, _look_made(seen, today, checks_ledgers), look_on=min(days_due, default=None))
-
-
-def _look_made(seen: Seen, today: date, checks_ledgers: bool) -> NoticeLook:
+    days_due = [day for day in (*ahead, *stored.days_due(session, user_id)) if day > today]
     last = seen.last.last_days
     known = {id_: max(until, last.get(id_, until)) for id_, (_, until) in seen.days.items()}
-    ledgers_on = today if checks_ledgers else seen.last.ledgers_on
-    return NoticeLook(last_days={**last, **known}, ledgers_on=ledgers_on, is_of_another_life=False)
+    looks.keep(session, user_id, {**last, **known}, today=today, look_on=min(days_due, default=None))
 
 
 def _payment(each: RecurringPayment, charges: Mapping[str, Row]) -> Payment:
@@ -173,46 +158,9 @@ def _of_bookings(
         yield from double_charges([*earlier, *seen.window], today=today, fixed=charges_of_one_price(payments))
 
 
-def _of_ledgers(session: Session, user_id: str, seen: Seen, today: date) -> Iterator[Finding]:
-    """What is missing or differs in the ledgers of accounts. It waits on the page, and interrupts where it is there on
-    another day still and the account was sound before."""
-    ids = list(seen.accounts)
-    stored_before = {(each.subject, each.day): each for each in seen.notices if each.kind == LEDGER}
-    unsound = {each.subject.partition("|")[0] for each in stored_before.values() if each.state in LIVE}
-    for account in integrity(ids, ledgers.evidence(session, user_id, ids), today=today):
-        for problem in account.problems:
-            if problem.is_unsound:
-                subject, currency = f"{account.account_id}|{problem.kind}", seen.accounts[account.account_id].currency
-                before = stored_before.get((subject, problem.first))
-                was_sound = account.account_id in seen.last.last_days and account.account_id not in unsound
-                stage = before.stage if before is not None else "new" if was_sound else "old"
-                if before is not None and stage == "new" and before.created_at.date() < today:
-                    stage = "told"
-                yield _ledger_wrong(problem, subject, account.account_id, currency, stage)
-
-
-def _ledger_wrong(problem: LedgerProblem, subject: str, account_id: str, currency: str, stage: str) -> Finding:
-    amount = in_digits(problem.amount, currency) if problem.amount is not None else None
-    said = {"first": problem.first.isoformat(), "last": problem.last.isoformat()}
-    return Finding(
-        kind=LEDGER,
-        subject=subject,
-        day=problem.first,
-        stage=stage,
-        interrupts=stage == "told",
-        message=f"{LEDGER}.{problem.kind if amount is not None else 'missing'}",
-        arguments=said if amount is None else {**said, "amount": f"{amount} {currency}"},
-        account_ids=[account_id],
-        amount=amount,
-        currency=currency,
-    )
-
-
 def _is_known(each: Finding, last: NoticeLook) -> bool:
     """Whether the person knew that already: from before the first look at the account, from before a restore, or as it
     came later for days more than five before the last one."""
-    if each.kind == LEDGER:
-        return False
     if last.is_of_another_life or not any(id_ in last.last_days for id_ in each.account_ids):
         return True
     return each.cause_day is not None and all(

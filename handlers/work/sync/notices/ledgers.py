@@ -1,0 +1,62 @@
+"""Whether ledgers add up, looked at soon after an import and beside it, because it takes longest."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+
+from analytics.integrity import LedgerProblem, integrity
+from analytics.minor_digits import in_digits
+from analytics.notices.found import Finding
+from storage import accounts
+from storage import integrity as evidence
+from storage.accounts import StoredAccount
+from storage.database import Session, Transaction
+from storage.notices import looks, stored
+from storage.notices.stored import LIVE
+
+LEDGER = "ledger.wrong"
+NEW, OLD, STAYS = "new", "old", "stays"
+"""The stages: of an account that was sound, of one that was not or is seen first, and there on another day still."""
+
+
+def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
+    """Tell what is missing or differs in the user's ledgers. It waits on the page, and interrupts where the account was
+    sound before and it is there on another day still."""
+    session.hold(user_id)
+    owned = {each.id: each for each in accounts.of_user(session, user_id)}
+    found = list(_found(session, user_id, owned, today))
+    stored.reconcile(session, user_id, [LEDGER], found, today=today)
+    is_open = any(each.stage == NEW for each in found)
+    looks.keep_ledgers(session, user_id, owned, look_on=today + timedelta(days=1) if is_open else None)
+
+
+def _found(session: Session, user_id: str, owned: Mapping[str, StoredAccount], today: date) -> Iterator[Finding]:
+    known = {(each.subject, each.day): each for each in stored.of_kinds(session, user_id, [LEDGER])}
+    unsound = {subject.partition("|")[0] for (subject, _), each in known.items() if each.state in LIVE}
+    sound = looks.last_look(session, user_id).checked - unsound
+    for account in integrity(owned, evidence.evidence(session, user_id, list(owned)), today=today):
+        for problem in account.problems:
+            if not problem.is_unsound:
+                continue
+            subject = f"{account.account_id}|{problem.kind}"
+            before = known.get((subject, problem.first))
+            stage = before.stage if before is not None else NEW if account.account_id in sound else OLD
+            if before is not None and stage == NEW and before.created_at.date() < today:
+                stage = STAYS
+            yield _wrong(problem, subject, account.account_id, owned[account.account_id].currency, stage)
+
+
+def _wrong(problem: LedgerProblem, subject: str, account_id: str, currency: str, stage: str) -> Finding:
+    amount = in_digits(problem.amount, currency) if problem.amount is not None else None
+    said = {"first": problem.first.isoformat(), "last": problem.last.isoformat()}
+    return Finding(
+        kind=LEDGER,
+        subject=subject,
+        day=problem.first,
+        stage=stage,
+        interrupts=stage == STAYS,
+        message=f"{LEDGER}.{problem.kind if amount is not None else 'missing'}",
+        arguments=said if amount is None else {**said, "amount": f"{amount} {currency}"},
+        account_ids=[account_id],
+        amount=amount,
+        currency=currency,
+    )
