@@ -47,18 +47,21 @@ STEPS: Mapping[str, str] = {
 """The one step of each kind; of the others it is to look."""
 TEXTS: Mapping[str, str] = {
     "overdraft.ahead": (
-        "On {day} {name} is due, {amount}. {missing} will be missing; your other accounts hold {elsewhere}."
+        "{name} is due on {day}: {amount}. {missing} will be missing; your other accounts hold {elsewhere}."
     ),
-    "overdraft.ahead.alone": "On {day} {name} is due, {amount}. {missing} will be missing.",
+    "overdraft.ahead.alone": "{name} is due on {day}: {amount}. {missing} will be missing.",
     "balance.low": "The balance of {balance} is below your limit of {amount}.",
-    "debit.new.returnable": "{name} collected {amount} for the first time. Your bank returns it until {until}.",
-    "debit.new.perhaps": (
-        "{name} collected {amount} for the first time. If it is no company debit, your bank returns it until {until}."
+    "debit.new.returnable": (
+        "{name} collected {amount} for the first time. You can return it through your bank until {until}."
     ),
-    "debit.new.company": "{name} collected {amount} for the first time, as a company debit, which cannot be returned.",
+    "debit.new.perhaps": (
+        "{name} collected {amount} for the first time. Unless it is a company debit, you can return it through your"
+        " bank until {until}."
+    ),
+    "debit.new.company": "{name} collected {amount} for the first time, by company debit, which cannot be returned.",
     "debit.new.unknown": "{name} collected {amount} for the first time.",
     "charge.double": "{name} charged {amount} on {first} and again on {second}.",
-    "price.raised": "{name} costs {amount} now and no longer {former}, {year} more a year.",
+    "price.raised": "{name} now costs {amount} instead of {former}. That is {year} more a year.",
     "price.raised.once": "{name} charged {amount}, more than usual. It was {former} before.",
     "income.late": "{amount} from {name} was due on {day} and has not come.",
     "payment.failed": "{amount} to {name} came back on {day}. It is still to be paid, perhaps with a fee.",
@@ -68,8 +71,8 @@ TEXTS: Mapping[str, str] = {
     "ledger.wrong.missing": MISSING,
     **{f"ledger.wrong.{kind}": SENTENCES[kind] for kind in ("gap", "statement_differs", "balance_differs")},
     "account.same": "Two accounts may be one. The second one counts once you have said so.",
-    "booking.duplicate": "{n} bookings of the last {days} days may be there twice.",
-    "booking.duplicate.one": "One booking of the last {days} days may be there twice.",
+    "booking.duplicate": "{n} bookings of the last {days} days may be there twice. They are counted.",
+    "booking.duplicate.one": "One booking of the last {days} days may be there twice. It is counted.",
     "booking.unsorted": "{n} bookings of the last {days} days have no category.",
     "booking.unsorted.one": "One booking of the last {days} days has no category.",
 }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 
-TABLES = ("words-de.js", "bank-sentences-de.js")
+TABLES = ("words-de.js", "more-words-de.js", "bank-sentences-de.js")
 BEGIN = "export const sentences = ["
 WORD = re.compile(r'^  (\w+): ("(?:[^"\\]|\\.)*"),$', re.MULTILINE)
 PLACE = re.compile(r"\\\{(?:word)?\\\}")  # `{}` or `{word}`, as `re.escape` writes them

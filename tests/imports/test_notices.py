@@ -63,7 +63,7 @@ def test_a_first_direct_debit_is_told_with_the_day_until_which_it_can_be_returne
     assert (notice["kind"], notice["interrupts"], notice["day"]) == ("debit.new", True, "2026-11-18")
     assert (notice["returnableUntil"], notice["amount"], notice["step"]) == ("2027-01-13", 29.9, "look")
     assert notice["text"] == (
-        "Fitnesswelt collected 29.90 EUR for the first time. Your bank returns it until 13 January 2027."
+        "Fitnesswelt collected 29.90 EUR for the first time. You can return it through your bank until 13 January 2027."
     )
     home.becomes(date(2026, 12, 19))
     home.brings(
@@ -82,7 +82,7 @@ def test_a_first_direct_debit_is_told_with_the_day_until_which_it_can_be_returne
     )
     company = home.notices()[0]
     assert company["returnableUntil"] is None
-    assert company["text"].endswith("as a company debit, which cannot be returned.")
+    assert company["text"].endswith("by company debit, which cannot be returned.")
 
 
 @pytest.mark.requirement("notices.once")
@@ -164,7 +164,7 @@ def test_a_price_that_rose_is_told_as_new_once_it_came_twice(home: Noticed) -> N
     home.brings(GIRO, booked("2026-12-15", "-14.99", "Streambox", "Abo"))
     [same] = home.notices(kind="price.raised")
     assert same["id"] == notice["id"]
-    assert same["text"] == "Streambox costs 14.99 EUR now and no longer 12.99 EUR, 24.00 EUR more a year."
+    assert same["text"] == "Streambox now costs 14.99 EUR instead of 12.99 EUR. That is 24.00 EUR more a year."
     assert [kind for _, kind in home.messages()].count("price.raised") == 1
 
 
@@ -209,7 +209,7 @@ def test_an_account_that_known_payments_leave_short_is_told_ten_days_ahead_and_n
     home.eva.services.scheduler._each_round()
     [notice] = home.notices()
     assert (notice["kind"], notice["dueOn"], notice["amount"]) == ("overdraft.ahead", "2026-11-20", 150.0)
-    assert notice["text"] == "On 20 November 2026 Vermieter is due, 800.00 EUR. 150.00 EUR will be missing."
+    assert notice["text"] == "Vermieter is due on 20 November 2026: 800.00 EUR. 150.00 EUR will be missing."
     home.becomes(date(2026, 11, 12))
     at(home, "1650.00", booked("2026-11-12", "1000.00", "Oma", "Geschenk"))
     assert home.told() == [("overdraft.ahead", "over")]

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening
-from tests.page.test_in_a_browser import exact, ids, values
+from tests.page.test_in_a_browser import exact, values
 from tests.page.test_what_broke import statement
 
 PHONE = {"width": 390, "height": 844}
@@ -180,27 +180,23 @@ def test_whoever_has_several_currencies_looks_ahead_in_each_and_hears_what_is_le
 
 @pytest.mark.requirement("page.answers")
 def test_what_needs_its_person_stands_in_one_place_each_with_its_step(demo: Demo, signed_in: Opening) -> None:
-    page = signed_in()
     token = demo.token("demo")
     today = date.fromisoformat(demo.read("/profile", token)["today"])
     since = (today - timedelta(days=59)).isoformat()
-    card = page.get_by_role("region", name="To do")
     unsorted = demo.read(f"/transactions/search?flag=uncategorised&dateFrom={since}", token)["pagination"]["total"]
-    payments = demo.read(f"/subscriptions/details?accountIds={ids(demo, token)}", token)["subscriptions"]
-    risen = [
-        each
-        for each in payments
-        if (change := each["priceChange"]) and change["amount"] > 0 and change["since"][:10] >= since
-    ]
-    assert risen or unsorted  # the demo has some on any day
-    for each in risen:
-        expect(card).to_contain_text(
-            re.compile(rf"{each['merchantName']} costs .* more since .*{each['amount']:.2f}\.")
-        )
-    if unsorted:
-        card.get_by_role("link", name=re.compile("^Sort (it|them): Without a category$")).click()
-        expect(page.get_by_role("status").filter(has_text=re.compile(rf"^{unsorted} transactions?"))).to_be_visible()
-        assert page.get_by_role("link", name="Take off the filter Without a category").is_visible()
+    told = demo.read("/notices?state=open", token)["notices"]
+    assert [each["kind"] for each in told] == ["booking.unsorted"]  # the demo has some on any day, and is seen first
+    page = signed_in()
+    card = page.get_by_role("region", name="To do")
+    expect(card).to_contain_text(told[0]["text"])
+    expect(page.get_by_role("img", name="1 to do")).to_be_visible()
+    card.get_by_role("button", name="In a week").click()
+    expect(page.get_by_text("You are told again in a week.")).to_be_visible()
+    expect(card).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    card.get_by_role("link", name=re.compile("^Sort (it|them)$")).click()
+    expect(page.get_by_role("status").filter(has_text=re.compile(rf"^{unsorted} transactions?"))).to_be_visible()
+    assert page.get_by_role("link", name="Take off the filter Without a category").is_visible()
 
 
 @pytest.mark.requirement("page.answers")
@@ -226,7 +222,7 @@ def test_a_ledger_with_a_gap_and_what_looks_double_are_named_where_the_person_is
     expect(card.get_by_role("link", name=re.compile("^(Import statements|Kontoauszüge importieren)"))).to_be_visible()
     assert not is_sideways(page)
     assert sorted(kinds) == ["balance_differs", "possible_duplicate"]
-    card.get_by_role("link", name=re.compile("^(Look at it|Ansehen): (Perhaps twice|Vielleicht doppelt)$")).click()
+    card.get_by_role("link", name=re.compile("^(Look at it|Ansehen)$")).click()
     expect(
         page.get_by_text(re.compile("This looks like another transaction|sieht einer anderen Buchung"))
     ).to_be_visible()

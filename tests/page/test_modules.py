@@ -1,6 +1,5 @@
 """The modules that compute, in Node.js; and that every word the page says is one it has."""
 
-import json
 import os
 import re
 import subprocess
@@ -8,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from handlers.notice_sentences import AMOUNTS, DAYS, TEXTS, TITLES, text_of
 from handlers.operations.rules_in_words import CATEGORY, CORRECTED_BY, TRANSFER, transfer_reason
-from handlers.work.sync.reminders import REMINDER_DAYS
+from handlers.sentences import in_german
 
 HERE = Path(__file__).parent
 STATIC = HERE.parents[1] / "handlers" / "page" / "static"
@@ -53,8 +53,13 @@ def test_every_reason_for_a_category_and_a_transfer_is_known_in_german() -> None
     assert [each for each in category + corrected + transfer if not any(one.fullmatch(each) for one in known)] == []
 
 
-@pytest.mark.requirement("page.connections")
-def test_the_page_reminds_of_a_consent_on_the_days_of_the_server() -> None:
-    days = re.search(r"^const REMINDER_DAYS = (.+?);", (STATIC / "words.js").read_text(), re.MULTILINE)
-    assert days
-    assert tuple(json.loads(days[1])) == REMINDER_DAYS
+@pytest.mark.requirement("page.answers")
+def test_every_sentence_of_a_notice_is_said_in_german() -> None:
+    day, amount = "2026-11-20", "1250.00 EUR"
+    others = {"name": "Kino GmbH", "bank": "Hausbank", "n": "3", "days": "60"}
+    values = {**dict.fromkeys(DAYS, day), **dict.fromkeys(AMOUNTS, amount), **others}
+    said = [text_of(message, values) for message in TEXTS]
+    assert [each for each in (*said, *TITLES.values()) if in_german(f"Giro: {each}") is None] == []
+    assert in_german(text_of("charge.double", values)) == (
+        "Kino GmbH hat 1,250.00 EUR am 20. November 2026 und noch einmal am 20. November 2026 abgebucht."
+    )

@@ -210,6 +210,9 @@ export function useRead(path, parameters = {}) {
   };
 }
 
+/** What there is to do, for its list and for the mark with its number. */
+export const OPEN = { state: "open", limit: 200 };
+
 /** The recurring payments that go on, without what was charged before. */
 export const useOngoing = ({ ids }) => useRead("/subscriptions/details", { accountIds: ids, status: "ongoing", withCharges: false });
 

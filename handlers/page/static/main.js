@@ -1,5 +1,5 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
-import { forget, useCondition, useModule, usePerson } from "./api.js";
+import { OPEN, forget, useCondition, useModule, usePerson, useRead } from "./api.js";
 import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
@@ -25,13 +25,15 @@ function Mark() {
   </svg>`;
 }
 
-const PlaceLink = ({ name, current }) => html`<a class="place-link" href=${address(pathOf(name))} aria-current=${name === current ? "page" : undefined}>
+const PlaceLink = ({ name, current, open = 0 }) => html`<a class="place-link" href=${address(pathOf(name))} aria-current=${name === current ? "page" : undefined}>
   <${Icon} name=${name === "merchants" ? "SHOPPING" : name} /><span>${t(name)}</span>
+  ${open > 0 && html`<span class="pill mark-open" role="img" aria-label=${t("n_open", { n: open })}>${open}</span>`}
 </a>`;
 
 /** The places beside the content; on a phone tabs below it, the less frequent ones behind More. */
 function Navigation({ current, person }) {
   const [isOpen, setIsOpen] = useState(false);
+  const notices = useRead(person && "/notices", OPEN).data?.notices.length;
   useEffect(() => setIsOpen(false), [current]);
   useEvents({
     keydown: ({ key }) => key === "Escape" && setIsOpen(false),
@@ -40,7 +42,7 @@ function Navigation({ current, person }) {
   return html`<nav class="places" aria-label=${t("places")}>
     <a class="masthead" href=${address("/")}><${Mark} /><span>${t("service")}</span></a>
     <div class="places-main">
-      ${PLACES.map((name) => html`<${PlaceLink} key=${name} name=${name} current=${current} />`)}
+      ${PLACES.map((name) => html`<${PlaceLink} key=${name} name=${name} current=${current} open=${name === "overview" && notices} />`)}
       <button type="button" class="place-link more" aria-expanded=${isOpen} aria-controls="more" onClick=${() => setIsOpen(!isOpen)}
         data-here=${ASIDE.includes(current) ? "" : undefined}>
         <${Icon} name="more" /><span>${t("more")}</span>

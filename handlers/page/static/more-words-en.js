@@ -311,10 +311,11 @@ export default {
   needs_you: "To do",
   n_more: "{n} {more|more}",
   look: "Look at it",
-  need_double: "{n} {transaction looks|transactions look} as if the bank had sent {it|them} twice. {It is|They are} counted.",
-  need_price: "{name} costs {more} more since {day}: {amount}.",
-  need_category: "{n} {transaction|transactions} of the last {days} days {has|have} no category.",
   sort_them: "Sort {it|them}",
+  notice_later: "In a week",
+  notice_later_done: "You are told again in a week.",
+  notice_away: "Put away",
+  notice_away_done: "Put away.",
 
   // one account, merchants, years
   balance: "Balance",

@@ -28,7 +28,7 @@ function Figures({ person }) {
   const synced = current.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
   const updated = balances.data ? synced && t("updated", { ago: ago(synced) }) : "\u00a0";
   return html`<${Place} title=${t("overview")} text=${updated} actions=${html`<${SyncButton} />`}>
-    <${Later} name="needs" bones=${false} person=${person} />
+    <${Later} name="notices" bones=${false} person=${person} />
     <div class="overview">
       <${Total} person=${person} balances=${balances} months=${months} setMonths=${setMonths} />
       <${Accounts} person=${person} dated=${dated} />

@@ -35,6 +35,7 @@ export default {
   lapsed: "Ein aktives Abonnement wird benötigt.",
   lapsed_text: "Ohne es zeigt der Dienst keine Bankdaten. Was gespeichert ist, bleibt gespeichert.",
   subscribe: "Abonnieren",
+  n_open: "{n} zu erledigen",
   need_https: "Diese Seite braucht https.",
   need_https_text: "Öffnen Sie sie mit https oder durch einen Tunnel zu 127.0.0.1.",
   elsewhere: "Diese Seite hat eine andere Adresse.",
@@ -135,7 +136,6 @@ export default {
   rows: "{n} {Buchung|Buchungen}",
 
   // connections
-  consent_ends: "Die Zustimmung endet in weniger als {n} Tagen",
 
   // settings
   language: "Sprache",

@@ -35,6 +35,7 @@ export default {
   lapsed: "An active subscription is needed.",
   lapsed_text: "Without it the service shows no bank data. What is stored stays stored.",
   subscribe: "Subscribe",
+  n_open: "{n} to do",
   need_https: "This page needs https.",
   need_https_text: "Open it with https, or through a tunnel to 127.0.0.1.",
   elsewhere: "This page lives at another address.",
@@ -135,7 +136,6 @@ export default {
   rows: "{n} {transaction|transactions}",
 
   // connections
-  consent_ends: "The consent ends in less than {n} days",
 
   // settings
   language: "Language",

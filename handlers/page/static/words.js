@@ -1,5 +1,7 @@
 /** The words of the page in the language that is spoken; each language is a file of its own, and only one is loaded. */
-import { count } from "./format.js";
+import { count, money } from "./format.js";
+
+const AMOUNT = /^(-?[\d,]+(?:\.\d+)?) ([A-Z]{3})$/; // as sentences of the interface have it
 
 let language = "en";
 let words = {};
@@ -44,7 +46,7 @@ function translated(sentence) {
   for (const [known, own] of sentences) {
     const found = known.exec(sentence);
     if (!found) continue;
-    const parts = found.slice(1).map((part) => translated(part) ?? part);
+    const parts = found.slice(1).map((part) => translated(part) ?? part.replace(AMOUNT, (_, amount, currency) => money(Number(amount.replaceAll(",", "")), currency)));
     return own.replace(/\{(word)?\}/g, (_, isWord) => (isWord ? named(parts.shift()) : parts.shift()));
   }
   const [, name, rest] = /^(.+?): (.+)$/s.exec(sentence) ?? []; // what it is about, such as an account or a file
@@ -75,12 +77,3 @@ export function t(name, values = {}) {
 
 /** What the interface calls something, in words; what is not known here as it came. */
 export const named = (name) => (name in words ? t(name) : name);
-
-const REMINDER_DAYS = [2, 7, 14]; // before a consent ends: urgent, soon, and early enough to be planned
-
-/** What a person is to know of a bank before it is too late, in our language; null while all is well. */
-export function reminderOf({ consentDaysLeft, needsUser, status }) {
-  if (needsUser) return named(status);
-  const days = consentDaysLeft === null ? undefined : REMINDER_DAYS.find((each) => consentDaysLeft < each);
-  return days === undefined ? null : t("consent_ends", { n: days });
-}
