@@ -190,7 +190,7 @@ def test_what_needs_its_person_stands_in_one_place_each_with_its_step(demo: Demo
     card = page.get_by_role("region", name="To do")
     expect(card).to_contain_text(told[0]["text"])
     expect(page.get_by_role("img", name="1 to do")).to_be_visible()
-    card.get_by_role("button", name="In a week").click()
+    card.get_by_role("button", name="Later").click()
     expect(page.get_by_text("You are told again in a week.")).to_be_visible()
     expect(card).to_have_count(0)
     page.get_by_role("button", name="Undo").click()

@@ -312,7 +312,7 @@ export default {
   n_more: "{n} {weiteres|weitere}",
   look: "Ansehen",
   sort_them: "{Einordnen|Einordnen}",
-  notice_later: "In einer Woche",
+  notice_later: "Später",
   notice_later_done: "In einer Woche werden Sie wieder darauf hingewiesen.",
   notice_away: "Weglegen",
   notice_away_done: "Weggelegt.",

@@ -312,7 +312,7 @@ export default {
   n_more: "{n} {more|more}",
   look: "Look at it",
   sort_them: "Sort {it|them}",
-  notice_later: "In a week",
+  notice_later: "Later",
   notice_later_done: "You are told again in a week.",
   notice_away: "Put away",
   notice_away_done: "Put away.",
