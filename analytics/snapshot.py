@@ -11,13 +11,16 @@ from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, at_border, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import FIGURE, frame_of
+from analytics.frames import BOOKINGS, FIGURE, frame_of
 from analytics.periods import last_30_days
-from analytics.refunds import known_category, refund_places
+from analytics.refunds import RENT, by_counterpart, known_category, refund_places
 from analytics.searching.parts import NO_PARTS, apart
 
 TOP_CATEGORIES_MAX = 5  # decision 17
 NAMELESS = "Account"  # decision 20
+
+RECENT_MAX = 1_000  # bookings in first answers
+_PARTIES = ("counterpart_name", "counterpart_iban", "merchant_name")
 
 _ZERO = pl.lit(0, dtype=FIGURE)
 _SAID = [pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column)) for column in ("name", "iban", "kind")]
@@ -74,6 +77,34 @@ def snapshot(
         top_categories=top.insert_column(2, pl.Series("percentage", percentages, dtype=pl.Int64())),
         unconverted=sorted(unconverted),
     )
+
+
+def recent_bookings(bookings: pl.DataFrame, since: date) -> pl.DataFrame | None:
+    """The bookings (BOOKINGS) from the day `since` on, and of those before it the first payments to everybody who has
+    sent money since then, which decide whether that is a refund (analytics.refunds). None where these are very many."""
+    is_recent = pl.col("booking_date") >= since
+    recent = bookings.filter(is_recent).sort("booking_date", "id")
+    if recent.height > RECENT_MAX:
+        return None
+    credited = by_counterpart(recent.lazy().filter(pl.col("amount") > 0), "id").pipe(frame_of)["counterpart"]
+    if credited.is_empty():
+        return recent
+    alike = ("account_id", *_PARTIES, "is_adjusting_entry", "transfer_account_id")
+    differing = (pl.col("category") == RENT, pl.col("transfer_id").is_null(), pl.col("transfer_fee").is_null())
+    first_paid = (
+        bookings.lazy()
+        .filter(~is_recent, pl.col("amount") < 0)
+        .sort("booking_date", "id")
+        .group_by(*alike, *(each.fill_null(False).alias(f"is_{number}") for number, each in enumerate(differing)))
+        .agg(pl.col(name).first() for name in BOOKINGS if name not in alike)
+        .select(*BOOKINGS)
+        .sort("booking_date", "id")
+        .pipe(frame_of)
+        .with_row_index("place")
+    )
+    theirs = by_counterpart(first_paid.lazy(), "place").filter(pl.col("counterpart").is_in(credited.implode()))
+    places = theirs.select("place").pipe(frame_of)["place"]
+    return pl.concat([recent, first_paid[places.unique().sort()].drop("place")])
 
 
 def category_transactions(

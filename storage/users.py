@@ -224,6 +224,7 @@ def set_home_currency(session: Session, user_id: str, currency: str) -> None:
     as outdated."""
     session.changes(user_id)
     session.execute("UPDATE users SET home_currency = $2, data_version = state WHERE id = $1", user_id, currency)
+    session.execute("DELETE FROM first_answers WHERE user_id = $1", user_id)  # its sums are in that currency
 
 
 def remove(session: Session, user_id: str) -> None:

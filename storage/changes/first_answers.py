@@ -18,16 +18,16 @@ from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 from msgspec import Struct
 
-from analytics.frames import BOOKINGS, COUNTED, FIGURE, MONEY
-from analytics.minor_digits import minor_digits
+from analytics.cashflow import sums_by_month
+from analytics.frames import BOOKINGS
 from analytics.recurring.payment import RecurringPayment, asked_until
-from analytics.refunds import RENT
+from analytics.snapshot import recent_bookings
 from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.annotations import annotations
@@ -40,30 +40,13 @@ FORM = 4  # raised when rows are written in another form
 NEWEST_MAX = 100
 SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""
+TOLD = SHOWING_BOOKINGS | {"accounts", "connections"}
+"""The tables that first answers tell of, but for recurring payments."""
 CHANGING_RECURRING = frozenset(("recurring_decisions", "recurring_added", "account_sources"))
 """The tables that recurring payments are told by, beside the bookings, of whose changes the data version tells."""
 WRITING = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
-PARTIES = ("counterpart_name", "counterpart_iban", "merchant_name")
-"""By whose equality, whatever the case of letters, a credit brings money back (analytics.refunds)."""
-SUMMED = {"account_id": BOOKINGS["account_id"]} | {name: BOOKINGS[name] for name in COUNTED if name not in PARTIES}
-SUMS_MAX = 3_000
 RECENT_DAYS = timedelta(days=62)  # before the newest booking: a snapshot of today and of a month from now
-RECENT_MAX = 1_000
-RECENT = (
-    f"SELECT {', '.join(BOOKINGS)} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
-    f" AND booking_date >= $3 ORDER BY booking_date, id LIMIT {RECENT_MAX + 1}"
-)
-PAID_BEFORE = (
-    "SELECT min(id) AS id, account_id, min(booking_date) AS booking_date, min(amount) AS amount,"
-    f" min(currency) AS currency, CASE WHEN category = '{RENT}' THEN category END AS category, counterpart_name,"
-    " counterpart_iban, merchant_name, is_adjusting_entry, transfer_account_id, min(transfer_id) AS transfer_id,"
-    " min(transfer_fee) AS transfer_fee FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
-    f" AND booking_date < $3 AND amount < 0 GROUP BY account_id, CASE WHEN category = '{RENT}' THEN category END,"
-    " counterpart_name, counterpart_iban, merchant_name, is_adjusting_entry, transfer_account_id, transfer_id IS NULL,"
-    " transfer_fee IS NULL ORDER BY account_id, id"
-)
-AMOUNT_END = Decimal(10) ** 15  # amounts are below it, and so are sums that can stand for them
 _Text = str | None
 _Words = tuple[_Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text]
 _Line = tuple[str, str, Decimal, str, date, date | None, _Words]
@@ -74,8 +57,9 @@ FACTS = 6  # of these columns that are no such texts
 
 class Newest(Struct, frozen=True, array_like=True):
     """The newest bookings in the order of the list, the number of all bookings of each account, and two frames that
-    Arrow packs: the sums by month (None where these are very many), and all bookings from the day `since` on (None
-    where these are very many, or some booking of the user is divided into parts). Hidden accounts are left out."""
+    Arrow packs: sums by month, and what a snapshot counts from the day `since` on. They are
+    None where they would be very large, the latter also where some booking of the user is divided into parts. Hidden
+    accounts are left out."""
 
     lines: Sequence[msgspec.Raw]  # each a _Line, which takes the time of the others only where it is shown
     counts: Mapping[str, int]
@@ -85,16 +69,12 @@ class Newest(Struct, frozen=True, array_like=True):
 
     @property
     def sums(self) -> pl.DataFrame | None:
-        """The sums of the incoming and of the outgoing amounts of each account in each month (`booking_date` is its
-        first day), those by category; apart for each account on the other side, for legs whose other one is there
-        (`transfer_id` is that of any of them) and for adjusting entries. What is converted or rounded, and a transfer
-        that lost a fee on its way, stands alone, with its day."""
+        """The sums by month."""
         return _unpacked(self.packed_sums)
 
     @property
     def recent(self) -> pl.DataFrame | None:
-        """The bookings from the day `since` on (BOOKINGS); and of those before it the first payment to everybody who
-        has sent money since then, which decides whether that is a refund."""
+        """What a snapshot counts."""
         return _unpacked(self.packed_recent)
 
     def __len__(self) -> int:
@@ -206,19 +186,21 @@ def begin(session: Session, user_id: str, *, with_bookings: bool) -> Begun | Non
 def settle(session: Session, user_id: str, *, before: int, state: int, written: Collection[str | None]) -> None:
     """Write the user's first answers for `state`, in which this transaction ends; it began with the state `before`, and
     has written rows of the tables `written`. Where no booking has changed, those of the row stay."""
+    past: dict[str, Any] = {"recurring": None} if not CHANGING_RECURRING.isdisjoint(written) else {}
+    of_before = {"user_id": user_id, "state": before, "form": FORM}
+    if TOLD.isdisjoint(written) and set_values(session, "first_answers", of_before, state=state, **past):
+        return
     owned = accounts.every(session, user_id)
     if not owned:
         session.execute("DELETE FROM first_answers WHERE user_id = $1", user_id)
         return
     shown = [account for account in owned if not account.is_hidden]
     has_parts = annotations.has_parts(session, user_id)
-    said = {
+    said: dict[str, Any] = {
         "state": state,
         "accounts": msgspec.msgpack.encode((owned, connections.statuses(session, user_id), has_parts)),
+        **past,
     }
-    if not CHANGING_RECURRING.isdisjoint(written):
-        said["recurring"] = None
-    of_before = {"user_id": user_id, "state": before, "form": FORM}
     of_shown = {"shown": " ".join([*(each.id for each in shown), _currency_of(session, user_id, shown)])}
     if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", {**of_before, **of_shown}, **said):
         return
@@ -247,48 +229,25 @@ def remember(session: Session, user_id: str, state: int, found: Recurring) -> No
 def newest_of(session: Session, user_id: str, shown: Sequence[StoredAccount], *, has_parts: bool) -> bytes:
     """The newest bookings of these accounts, read from the tables, as MessagePack (Newest)."""
     which, values = "user_id = $1 AND account_id = ANY($2::TEXT[])", (user_id, [account.id for account in shown])
-    counts = session.rows(
-        f"SELECT account_id, count(*) AS bookings FROM transactions WHERE {which} GROUP BY account_id", *values
-    )
     rows = session.rows(
         f"SELECT {LIST_COLUMNS} FROM transactions WHERE {which} ORDER BY booking_date DESC, id DESC LIMIT {NEWEST_MAX}",
         *values,
     )
-    lines = [[row[name] for name in _COLUMNS] for row in rows]
+    bookings = session.frame(f"SELECT {', '.join(BOOKINGS)} FROM transactions WHERE {which}", *values, schema=BOOKINGS)
     until = rows[0]["booking_date"] if rows else date.min
     since = until - min(RECENT_DAYS, until - date.min)
+    lines = [[row[name] for name in _COLUMNS] for row in rows]
+    currency = _currency_of(session, user_id, shown)
+    in_currency = [account.id for account in shown if account.currency == currency]
     return msgspec.msgpack.encode(
         (
             [(*line[:FACTS], line[FACTS:]) for line in lines],
-            {row["account_id"]: row["bookings"] for row in counts},
-            _packed(_sums(session, user_id, shown)),
+            dict(bookings["account_id"].value_counts().sort("account_id").iter_rows()),
+            _packed(sums_by_month(bookings, currency=currency, accounts=in_currency)),
             since,
-            _packed(_recent(session, *values, since)) if not has_parts else None,
+            _packed(recent_bookings(bookings, since)) if not has_parts else None,
         )
     )
-
-
-def _sums(session: Session, user_id: str, shown: Sequence[StoredAccount]) -> pl.DataFrame | None:
-    """What `Newest.sums` says: added up is what is in the currency of its account and of the figures, in whole units of
-    it; which currency these have depends on the accounts that are selected (decision 19)."""
-    currency = _currency_of(session, user_id, shown)
-    whole = f"currency = $3 AND account_id = ANY($4::TEXT[]) AND amount = round(amount, {minor_digits(currency)})"
-    alone = f"transfer_fee IS NOT NULL OR NOT ({whole})"
-    day = f"CASE WHEN {alone} THEN booking_date ELSE date_trunc('month', booking_date)::DATE END"
-    category = "CASE WHEN amount < 0 THEN category END"
-    found = session.frame(
-        f"SELECT account_id, {day} AS booking_date, sum(amount) AS amount, currency, {category} AS category,"
-        " is_adjusting_entry, transfer_account_id, min(transfer_id) AS transfer_id, transfer_fee FROM transactions"
-        f" WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) GROUP BY account_id, {day}, amount >= 0, currency,"
-        f" {category}, is_adjusting_entry, transfer_account_id, transfer_id IS NULL, transfer_fee,"
-        f" CASE WHEN {alone} THEN id END ORDER BY account_id, booking_date, amount, currency, category,"
-        f" is_adjusting_entry, transfer_account_id, transfer_id LIMIT {SUMS_MAX + 1}",
-        *(user_id, [each.id for each in shown], currency, [each.id for each in shown if each.currency == currency]),
-        schema=SUMMED | {"amount": FIGURE},
-    )
-    if found.height > SUMS_MAX or (found["amount"].abs() >= AMOUNT_END).any():
-        return None
-    return found.cast({"amount": MONEY})
 
 
 def _currency_of(session: Session, user_id: str, shown: Sequence[StoredAccount]) -> str:
@@ -298,23 +257,6 @@ def _currency_of(session: Session, user_id: str, shown: Sequence[StoredAccount])
         return currencies.pop()
     [user] = session.rows("SELECT home_currency FROM users WHERE id = $1", user_id)
     return str(user["home_currency"])
-
-
-def _recent(session: Session, user_id: str, account_ids: Sequence[str], since: date) -> pl.DataFrame | None:
-    values = (user_id, list(account_ids), since)
-    found = session.frame(RECENT, *values, schema=BOOKINGS)
-    if found.height > RECENT_MAX:
-        return None
-    credited = set().union(*_parties(found.filter(pl.col("amount") > 0)))
-    if not credited:
-        return found
-    earlier = session.frame(PAID_BEFORE, *values, schema=BOOKINGS)
-    are_theirs = pl.Series([not credited.isdisjoint(each) for each in _parties(earlier)], dtype=pl.Boolean())
-    return pl.concat([found, earlier.filter(are_theirs)])
-
-
-def _parties(rows: pl.DataFrame) -> list[set[str]]:
-    return [{name.casefold() for name in row if name} for row in rows[[*PARTIES]].iter_rows()]
 
 
 def _packed(frame: pl.DataFrame | None) -> bytes | None:
