@@ -4,7 +4,7 @@ Every query contains the user's id: the table is sorted by it, and it also keeps
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -31,6 +31,9 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
 )
 ROWS_AT_ONCE = 10_000
 PORTION_ROWS = 20_000
+LISTED_AT_ONCE = 50_000
+DAY = timedelta(days=1)
+BOOKED = columns("booking_date")
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 RULE_COLUMNS = (
     ", type_rule, category_rule, detailed_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
@@ -160,17 +163,41 @@ def list_taken_back(session: Session, user_id: str, account_ids: Sequence[str]) 
 
 
 def everything(
-    session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, hidden: Sequence[str] = ()
+    session: Session,
+    user_id: str,
+    columns: Mapping[str, pl.DataType],
+    *,
+    hidden: Sequence[str] = (),
+    days: tuple[date, date] = (date.min, date.max),
 ) -> pl.DataFrame:
-    """These columns of the user's booked transactions, in no order, without those of the accounts whose ids are in
-    `hidden`."""
+    """These columns of the user's booked transactions of these days, both included, in no order, without those of the
+    accounts whose ids are in `hidden`."""
     condition = "user_id = $1"
     values: list[object] = [user_id]
     if hidden:
         values.append(list(hidden))
         condition += " AND account_id <> ALL($2::TEXT[])"
+    if days != (date.min, date.max):
+        condition += f" AND booking_date BETWEEN ${len(values) + 1} AND ${len(values) + 2}"
+        values += days
     query = f"SELECT {', '.join(columns)} FROM transactions WHERE {condition}"
     return session.frame(query, *values, schema=columns)
+
+
+def newest_first(
+    session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, number: int, hidden: Sequence[str] = ()
+) -> pl.DataFrame:
+    """As `everything`, the latest booking date first, then by id descending. Where `number`, about how many there are,
+    is large, some days are read and sorted after the others, so that memory holds the bookings once."""
+    firsts, last, pieces = [date.min], date.max, []
+    if number > LISTED_AT_ONCE:
+        every = everything(session, user_id, BOOKED, hidden=hidden)["booking_date"].sort(descending=True)
+        firsts = [*every.gather_every(LISTED_AT_ONCE, LISTED_AT_ONCE - 1).unique(maintain_order=True), date.min]
+    for first in firsts:
+        piece = everything(session, user_id, columns, hidden=hidden, days=(first, last))
+        pieces.append(piece.sort("booking_date", "id", descending=True))
+        last = first - DAY if first > date.min else first
+    return pl.concat(pieces) if len(pieces) > 1 else pieces[0]
 
 
 def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from analytics.classification.classify import classify, with_leaves
 from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
-from analytics.frames import CHARGES, CLASSIFIABLE, columns, frame_of
+from analytics.frames import CHARGES, CLASSIFIABLE, columns, compact, frame_of
 from analytics.search_text import searchable_text
 from storage import accounts, journal, rules
 from storage.annotations import annotations, rule_tags
@@ -144,7 +144,8 @@ def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[
         )
         derived = name_own_transfers(derivation.derive(stored), derivation.kinds)
         write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
-        changed.append(derived.filter(_differs(SEEN)).select(*REPORTED))
+        changed.append(compact(derived.filter(_differs(SEEN)).select(*REPORTED)))
+        del stored, derived
     tagged = set(rule_tags.apply(session, user_id, derivation.rules, transaction_ids))
     only_tagged = tagged.difference(*(piece["id"] for piece in changed))
     now = ", ".join(f"{name}, {name} AS old_{name}" for name in SEEN)

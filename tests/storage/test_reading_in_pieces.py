@@ -25,6 +25,19 @@ def test_an_account_is_read_whole_whatever_the_size_of_a_piece(
     assert all(not piece.is_empty() for piece in pieces)
 
 
+@pytest.mark.requirement("decision 1")
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_the_list_is_in_its_order_however_many_bookings_are_sorted_at_once(
+    size: int, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank.bring(bookings(FOUR))
+    whole = [row["id"] for row in bank.database.rows("SELECT id FROM transactions ORDER BY booking_date DESC, id DESC")]
+    monkeypatch.setattr("storage.transactions.LISTED_AT_ONCE", size)
+    columns = {"id": pl.String(), "booking_date": pl.Date()}
+    rows = transactions.newest_first(bank.database, bank.user.id, columns, number=4)
+    assert rows["id"].to_list() == whole
+
+
 @pytest.mark.requirement("store.constraints")
 def test_a_frame_can_be_appended_outside_a_transaction_too(database: Database) -> None:
     database.append("settings", pl.DataFrame({"name": ["a", "b"], "value": ["1", "2"]}))

@@ -51,7 +51,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
         return _shape(session, request, after, row)
 
-    return services.change(user_id, work)
+    return services.change(user_id, work, is_of_one=True)
 
 
 def list_tags(services: Services, request: Request) -> Json:

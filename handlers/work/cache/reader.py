@@ -135,8 +135,7 @@ class Reader:
             data.words = annotations.of_user(session, user_id)
         if Need.LIST in missing:
             columns = KEPT | DETAILS if Need.DETAILS in missing else KEPT
-            rows = transactions.everything(session, user_id, columns, hidden=data.hidden)
-            rows = rows.sort("booking_date", "id", descending=True)
+            rows = transactions.newest_first(session, user_id, columns, number=data.number, hidden=data.hidden)
             data.entries = Entries(rows, data.by_id, self.render, data.parts)
             data.figures = data.entries.bookings
             missing |= Need.FIGURES

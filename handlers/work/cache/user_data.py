@@ -143,7 +143,12 @@ class UserData:
         if Need.LIST in self.loaded:
             return len(self.entries) > SHORT_HISTORY and not self.entries.has_details
         self._asked_alone += 1
-        return self._asked_alone == 1 or (self._newest is not None and len(self._newest) > SHORT_HISTORY)
+        return self._asked_alone == 1 or self.number > SHORT_HISTORY
+
+    @property
+    def number(self) -> int:
+        """How many bookings there are, as first answers say; 0 where these are missing."""
+        return len(self._newest) if self._newest is not None else 0
 
     @property
     def recurring(self) -> Recurring | None:
