@@ -26,7 +26,8 @@ class Principal(Struct, frozen=True, kw_only=True):
 
     `coverage` None means all accounts; with `is_their_own` it leaves out only what others share with the user, so that
     the caller changes what is the user's as one who may read everything. With `figures_only`, neither bookings nor
-    payees may be read; with `full_numbers`, assistants may read whole account numbers.
+    payees may be read; with `full_numbers`, assistants may read whole account numbers. `session` is the browser
+    session that the page's token belongs to.
     """
 
     user_id: str
@@ -34,6 +35,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     scopes: frozenset[str]
     grant_id: str | None
     has_subscription: bool
+    session: str | None = None
     coverage: Coverage | None = None
     is_their_own: bool = False
     figures_only: bool = False

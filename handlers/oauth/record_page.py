@@ -38,6 +38,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "listHiddenAccounts",
         "listMergedAccounts",
         "listAccountChanges",
+        "getOverview",
         "get_overview",
         "get_balances",
     ),

@@ -17,6 +17,7 @@ from handlers.operations import (
     exports,
     imports,
     integrity,
+    overview,
     profile,
     recurring,
     reports,
@@ -86,7 +87,14 @@ class Polled(Struct, frozen=True):
     kind: str
 
 
-Entry = Read | Polled | Callable[..., Any]
+class Composed(Struct, frozen=True):
+    """An operation that puts together what others answer: its function, which takes the services, all operations by
+    operationId, the request, and the parameters."""
+
+    function: Callable[..., Answer]
+
+
+Entry = Read | Polled | Composed | Callable[..., Any]
 """A plain function takes the services, the request, and the parameters."""
 
 
@@ -94,7 +102,7 @@ def _by_id(*entries: Entry) -> dict[str, Entry]:
     """The entries by operationId, which is the function's name in camelCase."""
     entries_by_id = {}
     for entry in entries:
-        function = entry.function if isinstance(entry, Read | Polled) else entry
+        function = entry.function if isinstance(entry, Read | Polled | Composed) else entry
         entries_by_id[contract_name(function.__name__)] = entry
     return entries_by_id
 
@@ -187,9 +195,10 @@ FOR_WHOLE_GRANTS = _by_id(
     shares.end_share,
     shares.accept_share,
     profile.change_profile,
+    Composed(overview.get_overview),
 )
-"""The operations on rules, corrections, files or accounts as a whole, which are refused to a grant of some accounts,
-and to one of figures only."""
+"""The operations on rules, corrections, files or accounts as a whole, and the overview of all, which are refused to a
+grant of some accounts, and to one of figures only."""
 
 OPERATIONS = {**FIGURES, **SHOWS_BOOKINGS, **FOR_WHOLE_GRANTS}
 
@@ -202,11 +211,15 @@ bookings; the operation itself refuses what would show bookings."""
 
 def operations(services: Services) -> Mapping[str, Operation]:
     """The functions of all operations by operationId, bound to these services."""
-    return {name: _bound(name, entry, services) for name, entry in OPERATIONS.items()}
+    bound: dict[str, Operation] = {}
+    bound |= {name: _bound(name, entry, services, bound) for name, entry in OPERATIONS.items()}
+    return bound
 
 
-def _bound(name: str, entry: Entry, services: Services) -> Operation:
+def _bound(name: str, entry: Entry, services: Services, others: Mapping[str, Operation]) -> Operation:
     match entry:
+        case Composed(function):
+            return partial(function, services, others)
         case Read(function, needs, is_light, is_first):
             return CachedOperation(
                 name=name, services=services, function=function, needs=needs, is_light=is_light, is_first=is_first

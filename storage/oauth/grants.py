@@ -70,6 +70,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     is_live: bool
     expires_at: datetime
     has_subscription: bool
+    session_hash: str | None = None  # the browser session with which the grant ends
     terms: Terms = EVERYTHING
     held: frozenset[str] = frozenset()  # accounts that others share with the user, for no app of theirs
     over: frozenset[str] = frozenset()  # of these, those whose share has ended: for nobody
@@ -204,6 +205,7 @@ def standing(session: Session, grant_id: str, user_id: str, held: "Mapping[str, 
         is_live=row["revoked_at"] is None and _is_there(session, row["session_hash"]),
         expires_at=aware(row["expires_at"]),
         has_subscription=row["has_subscription"] and row["paused_at"] is None,
+        session_hash=row["session_hash"],
         terms=_terms(row),
         held=of_others.live | (of_others.ended - of_others.passed_on),
         over=of_others.ended - of_others.live - of_others.passed_on,

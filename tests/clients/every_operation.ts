@@ -52,6 +52,7 @@ const answers = {
   listTargets: must(await client.GET("/targets")),
   listNotices: must(await client.GET("/notices")),
   getProfile: must(await client.GET("/profile")),
+  getOverview: must(await client.GET("/overview")),
   listConnections: must(await client.GET("/connections")),
   listWebhooks: must(await client.GET("/webhooks")),
   getIntegrity: must(await client.GET("/integrity", { params: { query } })),

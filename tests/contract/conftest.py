@@ -217,6 +217,7 @@ OPERATIONS: dict[str, Operation] = {
     "endShare": not_here,
     "acceptShare": not_here,
     "getProfile": get_profile,
+    "getOverview": not_here,
     "getBalances": get_balances,
     "getForecast": get_forecast,
     "getCashflowCategories": get_cashflow_categories,

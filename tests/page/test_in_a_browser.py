@@ -333,7 +333,7 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
     expect(dialog.get_by_role("button", name="Save the note")).to_be_disabled()
     expect(dialog.get_by_text("Saved.")).to_be_visible()  # a modal dialog silences what is outside of it
     expect(rows.get_by_role("link").first).to_contain_text("Note · Girokonto")
-    expect(dialog.get_by_text("Bank code")).to_be_visible()
+    expect(dialog.get_by_text("Bank transaction code")).to_be_visible()
     dialog.get_by_label("Tags").fill("music")
     dialog.get_by_role("button", name="Add the tag").click()
     expect(dialog.get_by_role("button", name="Remove: music")).to_be_visible()

@@ -40,11 +40,28 @@ let renewals = 0;
 export async function anew() {
   renewals += 1;
   const mine = renewals;
-  const accounts = await change("GET", "/accounts").catch(() => null); // whoever shows them is told why
+  const fresh = new Map();
+  if (atOnce) await gather(fresh);
+  else await change("GET", "/accounts").then((accounts) => fresh.set(operation("/accounts"), accounts), () => {}); // whoever shows them is told why
   if (mine !== renewals) return; // a later change is on its way
-  kept = new Map(accounts && [[operation("/accounts"), accounts]]);
+  kept = fresh;
   coming = new Map();
+  gathered = { into: kept };
   version.set(version.get() + 1);
+}
+
+let atOnce = null; // how the open place asks at once for what it shows
+let gathered = {}; // for which answers that was done, and the promise of it
+
+/**
+ * From now on the open place asks so for what it shows: `ask` gives the paths, parameters and answers that its parts would ask for.
+ * @param {false | (() => Promise<any[][]>)} ask
+ */
+export const askAtOnce = (ask) => (atOnce = ask);
+
+/** What could not be had at once is asked for by whoever shows it. */
+async function gather(into) {
+  for (const [path, parameters, data] of await atOnce().catch(() => [])) into.set(operation(path, parameters), data);
 }
 
 /** Each minute another number: whoever says how long ago something was says it anew. */
@@ -61,6 +78,9 @@ export const minute = shared(0);
  */
 export async function read(path, parameters = {}, { signal } = {}) {
   const asked = operation(path, parameters);
+  if (kept.has(asked)) return kept.get(asked);
+  if (atOnce && gathered.into !== kept) gathered = { into: kept, done: gather(kept) };
+  await gathered.done;
   if (kept.has(asked)) return kept.get(asked);
   if (!coming.has(asked)) {
     const [mine, ours] = [kept, coming];
@@ -213,8 +233,10 @@ export function useRead(path, parameters = {}) {
 /** What there is to do, for its list and for the mark with its number. */
 export const OPEN = { state: "open", limit: 200 };
 
-/** The recurring payments that go on, without what was charged before. */
-export const useOngoing = ({ ids }) => useRead("/subscriptions/details", { accountIds: ids, status: "ongoing", withCharges: false });
+/** How the recurring payments that go on are asked for, without what was charged before. */
+export const ongoing = (ids) => ({ accountIds: ids, status: "ongoing", withCharges: false });
+
+export const useOngoing = ({ ids }) => useRead("/subscriptions/details", ongoing(ids));
 
 /**
  * What a dry run of these inputs answers, `{data}` or `{error}`; null until it does. Newer inputs overtake it; `rest` is for how
@@ -239,11 +261,18 @@ export function usePreview(ask, inputs, rest = 0) {
   return answer.asked === asked ? answer : null;
 }
 
+const modules = new Map(); // those that are loaded
+
+const load = async (name) => modules.set(name, await import(`./${name}.js`)).get(name);
+
+/** Have these modules and their words at hand when they are shown. */
+export const preload = (...names) => Promise.all([...names.map(load), learn()]).catch(() => {});
+
 /** A module of the page, loaded when it is wanted, as what is read is: `{data, error, again}`. */
 export function useModule(name) {
-  const [state, setState] = useState({ name: null, data: null, error: null });
+  const [state, setState] = useState({ name, data: modules.get(name) ?? null, error: null });
   const [attempt, setAttempt] = useState(0);
-  const isLoaded = state.name === name;
+  const isLoaded = state.name === name && Boolean(state.data || state.error);
   useEffect(() => {
     if (!name || (isLoaded && state.data)) return undefined;
     let isWanted = true;
@@ -253,7 +282,7 @@ export function useModule(name) {
       if (isWanted && isThere) location.reload();
       else if (isWanted) setState({ name, data: null, error: new Away() });
     };
-    Promise.all([import(`./${name}.js`), name !== "overview" && learn({ banks: ["connections", "import"].includes(name) })]).then(
+    Promise.all([load(name), name !== "overview" && learn({ banks: ["connections", "import"].includes(name) })]).then(
       ([data]) => isWanted && setState({ name, data, error: null }),
       failed,
     );

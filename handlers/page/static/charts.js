@@ -1,7 +1,7 @@
 /** The two charts, drawn as SVG: the course of a balance, and months as bars. */
 import { day, money, monthInShort, onAxis, roundMoney, shortDay } from "./format.js";
 import { Icon } from "./icons.js";
-import { html, useEffect, useId, useRef, useState } from "./ui.js";
+import { html, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const HEIGHT = 236;
@@ -14,7 +14,8 @@ const MONTH_MIN = 25; // pixels: what a finger can hit
 function useWidth() {
   const element = useRef();
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    setWidth(Math.floor(element.current.getBoundingClientRect().width)); // before it is seen for the first time
     const follow = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
     follow.observe(element.current);
     return () => follow.disconnect();

@@ -19,9 +19,7 @@ export default function Connections({ person }) {
           ? html`<div class="card"><${State} icon="connections" title=${t("connections_none")} text=${t("connections_none_text")} /></div>`
           : html`<ul class="connections">${connections.map((each) => html`<li key=${each.id}><${Connection} connection=${each} person=${person} /></li>`)}</ul>`}
     <//>
-    <div class="hints">
-      <${FolderHint} person=${person} />
-    </div>
+    ${list.data && html`<div class="hints"><${FolderHint} person=${person} /></div>`}
   <//>`;
 }
 

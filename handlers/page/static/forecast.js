@@ -4,20 +4,19 @@ import { Course } from "./charts.js";
 import { daysBefore, money, percent, shortDay } from "./format.js";
 import { Icon } from "./icons.js";
 import { Card, Line, Loaded, Money, Segments, accountName, chartBones } from "./parts.js";
+import { isSpendable, spendableOf } from "./overview.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const PERIODS = ["30", "90", "180"]; // days
 
 const OWED = ["credit_card", "loan"]; // below zero by nature
-const SPENDABLE = ["checking", "credit_card", null]; // null: its bank does not say what it is
 
 /** `accountId` is one account; without it what can be spent is counted, with savings and loans beside it. */
 export default function Forecast({ person, accountId = "" }) {
   const [days, setDays] = useState(PERIODS[0]);
   const [wanted, setWanted] = useState(person.currency);
-  const own = person.accounts.filter(({ accountType }) => SPENDABLE.includes(accountType ?? null));
-  const counted = accountId ? [person.byId.get(accountId)] : own.length > 0 ? own : person.accounts;
+  const counted = accountId ? [person.byId.get(accountId)] : spendableOf(person.accounts);
   const forecast = useRead("/forecast", { accountIds: counted.map(({ id }) => id).join(","), days });
   const choice = html`<${Segments} legend=${t("period")} value=${days} onChoose=${setDays}
     options=${PERIODS.map((each) => [each, t(`d${each}`), t("n_days", { n: Number(each) })])} />`;
@@ -29,7 +28,7 @@ export default function Forecast({ person, accountId = "" }) {
         return html`
           ${currencies.length > 1 && html`<${Segments} legend=${t("layout_currency")} value=${shown.currency} onChoose=${setWanted}
             options=${currencies.map(({ currency }) => [currency, currency])} />`}
-          ${!accountId && own.length > 0 && html`<p class="soft small">${t("outlook_spendable")}</p>`}
+          ${!accountId && counted.every(isSpendable) && html`<p class="soft small">${t("outlook_spendable")}</p>`}
           ${shown
             ? html`<${Outlook} of=${shown} accounts=${accounts.filter(({ currency }) => currency === shown.currency)} person=${person} />`
             : html`<p class="soft">${t("outlook_none")}</p>`}

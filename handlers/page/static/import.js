@@ -16,9 +16,9 @@ const NEW_ACCOUNT = "new";
 export default function Import({ person }) {
   return html`<${Place} title=${t("import_title")} text=${t("import_text")}>
     <${Files} person=${person} />
+    <div class="hints"><${Hint} icon="file" title=${t("where_file")} text=${t("where_file_text")} /></div>
     <${History} />
     <${KeptLayouts} />
-    <div class="hints"><${Hint} icon="file" title=${t("where_file")} text=${t("where_file_text")} /></div>
   <//>`;
 }
 

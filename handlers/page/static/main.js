@@ -1,9 +1,9 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
-import { OPEN, forget, useCondition, useModule, usePerson, useRead } from "./api.js";
+import { OPEN, askAtOnce, forget, useCondition, useModule, usePerson, useRead } from "./api.js";
 import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
-import "./overview.js"; // what is seen first
+import { atOnce } from "./overview.js"; // what is seen first
 import { Bones, Dialog, Failed, Loaded, Place, SignOut, State, Toasts } from "./parts.js";
 import { BASE, PUBLIC_URL, address, beside, followLinks, go, leave, rememberPlaces, usePlace } from "./place.js";
 import { html, render, useEffect, useEvents, useState } from "./ui.js";
@@ -64,6 +64,7 @@ function Banner() {
 
 function Frame() {
   const { path, parameters } = usePlace();
+  askAtOnce(path === "/" && atOnce);
   const person = usePerson();
   const live = useModule("live");
   useEffect(() => {
@@ -127,7 +128,7 @@ function Page() {
   }, []);
   // What the browser keeps to go back to shows nothing, and asks first when it is shown again
   useEvents({ pageshow: (event) => event.persisted && location.reload(), pagehide: (event) => event.persisted && render(null, root) });
-  if (state === "opening") return html`<main class="alone"><${Bones} rows="3" /></main>`;
+  if (state === "opening") return html`<main class="alone" key="opening"><${Bones} rows="3" /></main>`;
   const retry = html`<button type="button" class="primary" onClick=${signIn}>${t("again")}</button>`;
   if (state === "failed") return alone(t("sign_in_failed"), t("sign_in_failed_text"), retry);
   if (state === "away")

@@ -5,7 +5,7 @@
 import { useRead } from "./api.js";
 import { Legend, MonthBars, inShort } from "./charts.js";
 import { day, month as monthName, money, sum } from "./format.js";
-import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segments, chartBones } from "./parts.js";
+import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segments, barsBones } from "./parts.js";
 import { address, go } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Targets } from "./targets.js";
@@ -36,10 +36,10 @@ export default function Months({ person, parameters }) {
   return html`<${Place} title=${t("months")} text=${t(year ? "choose_year" : "choose_month")} actions=${choice}>
     <${Card}>
       <${Legend} />
-      <${Loaded} key=${running} of=${read} bones=${chartBones}>
+      <${Loaded} key=${running} of=${read} bones=${barsBones}>
         ${(data) => {
           const spans = year ? (data.groups ?? []).map(({ key, ...sums }) => ({ ...sums, month: key })) : (data.cashflow ?? []);
-          if (spans.length === 0) return chartBones; // of the other kind, while this one is on its way
+          if (spans.length === 0) return barsBones; // of the other kind, while this one is on its way
           const given = { months: spans, currency: data.currency ?? person.currency, running, link };
           return html`<${MonthBars} ...${given} chosen=${chosen} /><${AsTable} ...${given} />`;
         }}
@@ -84,9 +84,12 @@ function AsTable({ months, currency, running, link }) {
 function Month({ month, isRunning, months, person }) {
   const rows = useRead(`/cashflow/${month}/transactions`, { accountIds: person.ids });
   const categories = useRead("/cashflow/categories", { months });
+  const { from: dateFrom, to: dateTo } = daysOf(month);
+  const totals = useRead("/transactions/totals", { dateFrom, dateTo, compareWith: "previousYear" });
+  const isWhole = [categories, totals].every(({ data, error }) => data || error); // nothing moves what is read already
   const title = html`${monthName(month)}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`;
   return html`<${Card} title=${title}>
-    <${Loaded} of=${rows}>${(data) => html`<${MonthRows} data=${data} person=${person}
+    <${Loaded} of=${isWhole ? rows : { data: null }}>${(data) => html`<${MonthRows} data=${data} totals=${totals.data} person=${person}
       categories=${categories.data?.months.find((each) => each.month === month) ?? null} />`}<//>
   <//>`;
 }
@@ -128,14 +131,12 @@ function spanSaid({ dateFrom, dateTo }) {
   return dateFrom.endsWith("-01") && daysOf(month).to === dateTo ? inShort(month) : t("from_to", { first: day(dateFrom), last: day(dateTo) });
 }
 
-function MonthRows({ data, person, categories }) {
+function MonthRows({ data, totals, person, categories }) {
   const { currency } = data;
   const counted = data.transactions.filter(({ countedAs }) => countedAs);
   const leftOut = data.transactions.filter(({ countedAs }) => !countedAs);
   const [shown, setShown] = useState(ROWS_AT_FIRST);
-  const { from: dateFrom, to: dateTo } = daysOf(data.month);
-  const totals = useRead("/transactions/totals", { dateFrom, dateTo, compareWith: "previousYear" });
-  return html`<${Figures} of=${{ ...data, refunds: totals.data?.refunds }} compared=${totals.data?.compared} />
+  return html`<${Figures} of=${{ ...data, refunds: totals?.refunds }} compared=${totals?.compared} />
     ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
     <div class="halves">
       <div>

@@ -1,5 +1,5 @@
 /** The overview: what there is, how it came about, what is coming. */
-import { minute, useModule, useOngoing, useRead } from "./api.js";
+import { OPEN, change, minute, ongoing, preload, useModule, useOngoing, useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
@@ -15,13 +15,45 @@ export default function Overview({ person }) {
   return person.accounts.length === 0 ? html`<${FirstRun} person=${person} />` : html`<${Figures} person=${person} />`;
 }
 
+/** All that is shown here, in one request: what each part would ask for, and its answer. */
+export async function atOnce() {
+  const [all] = await Promise.all([change("GET", "/overview"), preload("notices", "forecast")]);
+  const { accounts: { accounts }, profile: { today } } = all;
+  const [ids, spendable] = [accounts, spendableOf(accounts)].map((each) => each.map(({ id }) => id).join(","));
+  return [
+    ["/profile", {}, all.profile],
+    ["/accounts", {}, all.accounts],
+    ["/notices", OPEN, all.notices],
+    ["/snapshot", { accountIds: ids }, all.snapshot],
+    ["/balances", course(MONTHS, today), all.balances],
+    ["/cashflow", { accountIds: ids, months: 12 }, all.cashflow],
+    ["/transactions", { accountIds: ids, perPage: 8 }, all.latest],
+    ["/subscriptions/details", ongoing(ids), all.recurring],
+    ["/forecast", { accountIds: spendable, days: "30" }, all.forecast],
+  ].filter(([, , answer]) => answer);
+}
+
+const MONTHS = "12"; // shown first
+
+/** How the course of balances over so many months is asked for. */
+const course = (months, today) => ({
+  dateFrom: months && monthsBefore(today, Number(months)), dateTo: today, every: months && months !== "24" ? "day" : "week",
+});
+
+const SPENDABLE = ["checking", "credit_card", null]; // null: its bank does not say what it is
+
+export const isSpendable = ({ accountType }) => SPENDABLE.includes(accountType ?? null);
+
+/** The accounts whose money can be spent, all of them where none is known to be such. */
+export function spendableOf(accounts) {
+  const own = accounts.filter(isSpendable);
+  return own.length > 0 ? own : accounts;
+}
+
 function Figures({ person }) {
-  const [months, setMonths] = useState("12");
+  const [months, setMonths] = useState(MONTHS);
   minute.use();
-  const balances = useRead("/balances", {
-    dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
-    every: months && months !== "24" ? "day" : "week",
-  });
+  const balances = useRead("/balances", course(months, person.profile.today));
   const dated = new Map(balances.data?.accounts.map((each) => [each.accountId, each]));
   // An old statement that came in a minute ago brings nothing up to date
   const current = person.accounts.filter(({ id }) => dated.get(id)?.isOld === false);

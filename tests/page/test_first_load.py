@@ -1,0 +1,78 @@
+"""What the first load costs, and that what is seen does not move while the rest comes."""
+
+import re
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.contract.demo_server import Demo, running_demo
+from tests.page.conftest import Opening
+
+BYTES_MAX = 100_000  # as they are transferred, of everything that the overview loads
+SHIFT_MAX = 0.05  # good is below 0.1
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 860}
+WATCHED = """
+new PerformanceObserver((list) => {
+  for (const each of list.getEntries()) if (!each.hadRecentInput) window.shift = (window.shift ?? 0) + each.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+DRAWN = "new Promise((drawn) => requestIdleCallback(() => requestAnimationFrame(() => drawn(window.shift ?? 0))))"
+
+
+def loaded(page: Page, address: str) -> float:
+    """How far what is seen has moved until all is there."""
+    page.add_init_script(WATCHED)
+    page.goto(address)
+    expect(page.locator("main .card").first).to_be_visible()
+    expect(page.locator("main .bones, main .coming")).to_have_count(0)
+    return float(page.evaluate(DRAWN))
+
+
+@pytest.mark.requirement("page.size")
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_the_overview_is_one_request_and_a_hundred_thousand_bytes_and_does_not_move(
+    demo: Demo, signed_in: Opening, size: dict[str, int]
+) -> None:
+    page = signed_in("/settings", viewport=size)
+    page.goto("about:blank")  # nothing is on its way any more
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.send("Network.clearBrowserCache")
+    asked: list[str] = []
+    sizes: list[float] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/v1/" in request.url else None)
+    network.on("Network.loadingFinished", lambda told: sizes.append(told["encodedDataLength"]))
+    assert loaded(page, demo.origin + "/") < SHIFT_MAX
+    assert [each.partition("/api/v1")[2] for each in asked if "/events" not in each] == ["/overview"]
+    assert 50_000 < sum(sizes) < BYTES_MAX
+
+
+@pytest.mark.requirement("page.states")
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+@pytest.mark.long
+def test_no_place_moves_while_it_loads(demo: Demo, signed_in: Opening, size: dict[str, int]) -> None:
+    page = signed_in("/settings", viewport=size)
+    places = ("transactions", "months", "recurring", "merchants", "import", "connections", "settings")
+    moved = {place: loaded(page, f"{demo.origin}/{place}") for place in places}
+    assert {place: shift for place, shift in moved.items() if shift >= SHIFT_MAX} == {}
+
+
+@pytest.mark.requirement("interface.8.rate")
+@pytest.mark.long
+def test_whoever_is_signed_in_is_served_where_the_budget_of_the_address_is_spent(
+    copied: Callable[[], Path], chromium: Browser
+) -> None:
+    with running_demo(copied().parent) as limited, closing(chromium.new_context(locale="en-GB")) as browser:
+        login = limited.origin + "/oauth/login"
+        hidden = dict(re.findall(r'name="(\w+)" value="([^"]*)"', browser.request.get(login).text()))
+        browser.request.post(login, form={**hidden, "username": "demo", "password": "demo-demo-2024"})
+        token = limited.token("demo")
+        assert [limited.call("GET", "/accounts", token).status for _ in range(61)][-1] == 429
+        page = browser.new_page()
+        page.goto(limited.origin)
+        expect(page.locator(".total .figure data")).to_be_visible(timeout=15_000)
+        expect(page.locator(".banner")).to_have_count(0)
