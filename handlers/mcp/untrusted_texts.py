@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -70,6 +71,7 @@ class Fenced(Struct, frozen=True, kw_only=True):
     plain: str
 
 
+@lru_cache(maxsize=2_000)
 def fence(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
     """A stranger's text between « and »: on one line of at most `limit` characters, without invisible characters and
     anything that opens as a link; and its flags. Account numbers are masked, unless `shows_numbers`, as the person

@@ -132,7 +132,7 @@ FIGURES = _by_id(
     webhooks.list_webhook_deliveries,
     webhooks.retry_webhook_delivery,
     connections.list_connections,
-    integrity.get_integrity,
+    Read(integrity.get_integrity, Need.ACCOUNTS),
     profile.get_profile,
 )
 """The operations that every grant may open, by operationId. They answer a grant of some accounts as if there were only

@@ -7,14 +7,15 @@ from handlers import integrity_sentences
 from handlers.json_shapes import instant, money
 from handlers.names import Json
 from handlers.operations.selection import selected_or_all
-from handlers.web.request import Request
+from handlers.web.request import Answer, Request
+from handlers.work.cache.user_data import UserData
 from handlers.work.services import Services
 from storage import accounts
 
 OF_ONE_BOOKING: frozenset[Kind] = frozenset({"possible_duplicate", "old_pending"})
 
 
-def get_integrity(services: Services, request: Request, *, account_ids: str | None) -> Json:
+def get_integrity(services: Services, request: Request, _reading: UserData, *, account_ids: str | None) -> Answer:
     """List the periods between the known balances of each account, and every contradiction in them, to the cent. A
     grant of figures only gets no periods, and no contradictions of single bookings."""
     caller, now = request.principal, services.clock.now()
@@ -24,13 +25,14 @@ def get_integrity(services: Services, request: Request, *, account_ids: str | No
         findings = integrity_sentences.of_accounts(
             session, caller.user_id, selected.accounts, today=services.clock.today()
         )
-    return {
+    body = {
         "checkedAt": instant(now),
         "isSound": all(each.is_sound for each in findings),
         "accounts": [
             _account(each, account.currency, caller) for each, account in zip(findings, selected.accounts, strict=True)
         ],
     }
+    return Answer(body=body)
 
 
 def _account(value: AccountIntegrity, currency: str, caller: Principal) -> Json:

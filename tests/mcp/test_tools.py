@@ -14,6 +14,7 @@ from handlers.mcp.endpoint import Endpoint
 from handlers.mcp.prompt_injections import looks_like_instructions
 from handlers.mcp.schemas import Contract
 from handlers.mcp.tools import _derivation
+from handlers.mcp.untrusted_texts import fence
 from handlers.operations import rules_in_words
 from handlers.web.app import CONTRACT_FILE
 from handlers.web.descriptions import specification
@@ -495,6 +496,7 @@ def test_what_strangers_wrote_is_looked_through_in_a_thread(
         "refresh_bank_data": {"waitSeconds": 0},
     }.items():
         before = len(seen)
+        fence.cache_clear()
         demo_user.result(tool, **arguments)
         assert len(seen) > before or tool == "refresh_bank_data"
     assert set(seen) == {"in a thread"}

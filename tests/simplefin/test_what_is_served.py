@@ -132,7 +132,7 @@ def test_a_long_answer_comes_in_pieces_with_the_same_content(new: New, monkeypat
     assert "content-length" in whole.headers
     monkeypatch.setattr("handlers.simplefin.account_set.PIECE_ROWS", 2)
     monkeypatch.setattr("handlers.simplefin.endpoint.PART_BYTES", 100)
-    in_pieces = new[0].get("start-date=0&pending=1")
+    in_pieces = new[0].get("start-date=86400&pending=1")  # another day than what was kept
     assert "content-length" not in in_pieces.headers
     assert in_pieces.content == whole.content
 
