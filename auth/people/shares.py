@@ -32,7 +32,15 @@ class Shares:
     _now: Now
 
     def offer(
-        self, giver: User, name: str, *, terms: Terms, ends_at: datetime | None, life: str, pass_on: bool = False
+        self,
+        giver: User,
+        name: str,
+        *,
+        terms: Terms,
+        ends_at: datetime | None,
+        life: str,
+        pass_on: bool = False,
+        with_words: bool = False,
     ) -> Share | Unoffered:
         """Offer a share to the person of this name, if there is one, which the giver is not told. The caller has
         verified that the giver wants it. Returns why not, if that is to themselves, the person of this name has one, or
@@ -63,6 +71,7 @@ class Shares:
                 ends_at=ends_at,
                 life=life,
                 pass_on=pass_on,
+                with_words=with_words,
             )
             shares.add(session, share)
             return share
@@ -91,19 +100,39 @@ class Shares:
             self._did(share, "acceptShare", receiver)
         return is_first
 
-    def widens(self, share: Share, *, terms: Terms, ends_at: datetime | None, pass_on: bool, owned: set[str]) -> bool:
-        """Whether the receiver would see more, of the giver's accounts (`owned`) and later ones, or longer, or their
-        apps would see it."""
+    def widens(
+        self,
+        share: Share,
+        *,
+        terms: Terms,
+        ends_at: datetime | None,
+        pass_on: bool,
+        with_words: bool = False,
+        owned: set[str],
+    ) -> bool:
+        """Whether the receiver would see more, of the giver's accounts (`owned`) and later ones, or longer, or the
+        giver's words, or their apps would see it."""
         is_longer = share.ends_at is not None and (ends_at is None or ends_at > share.ends_at)
-        return is_longer or pass_on > share.pass_on or not is_within(terms, share.terms, owned)
+        is_more = pass_on > share.pass_on or with_words > share.with_words
+        return is_longer or is_more or not is_within(terms, share.terms, owned)
 
     def change(
-        self, giver: User, share: Share, *, terms: Terms, ends_at: datetime | None, pass_on: bool, is_wider: bool
+        self,
+        giver: User,
+        share: Share,
+        *,
+        terms: Terms,
+        ends_at: datetime | None,
+        pass_on: bool,
+        with_words: bool = False,
+        is_wider: bool,
     ) -> None:
-        """Replace what is shared, until when, and whether apps may see it; the caller has verified that the giver wants
-        it where that `is_wider`."""
+        """Replace what is shared, until when, whether apps may see it and words come along; the caller has verified
+        that the giver wants it where that `is_wider`."""
         self._database.atomically(
-            lambda session: shares.change(session, share.id, terms=terms, ends_at=ends_at, pass_on=pass_on)
+            lambda session: shares.change(
+                session, share.id, terms=terms, ends_at=ends_at, pass_on=pass_on, with_words=with_words
+            )
         )
         self._did(share, "widenShare" if is_wider else "narrowShare", giver)
 

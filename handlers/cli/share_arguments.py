@@ -20,6 +20,7 @@ shares = group(
             help="Last day, YYYY-MM-DD; none: until somebody ends it.",
         ),
         click.option("--pass-on", is_flag=True, help="Their apps may see it, too."),
+        click.option("--with-words", is_flag=True, help="Categories and notes of single bookings come along."),
     ),
     plain_command(
         "shares accept", "Accept what is offered to a user.", click.argument("share_id"), user_option("Who accepts.")

@@ -62,8 +62,7 @@ def give(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     if outcome.browser is None:
         return _page(site, visit, browser, user, at="give", outcome=outcome)
     life = site.services.incarnation.id
-    pass_on = visit.form.get("pass_on") == "on"
-    made = site.server.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life, pass_on=pass_on)
+    made = site.server.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life, **_ticked(visit))
     if isinstance(made, str):
         return _page(site, visit, browser, user, at="give", error=made)
     return _done(site, "share_offered")
@@ -80,13 +79,13 @@ def change(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
         terms, ends_at = _sent(site, visit, owned, held=share)
     except NothingChosen:
         return _page(site, visit, browser, user, at=share.id, error="nothing")
-    pass_on, ids = visit.form.get("pass_on") == "on", {account.id for account in owned}
-    is_wider = site.server.shares.widens(share, terms=terms, ends_at=ends_at, pass_on=pass_on, owned=ids)
+    ids, ticked = {account.id for account in owned}, _ticked(visit)
+    is_wider = site.server.shares.widens(share, terms=terms, ends_at=ends_at, owned=ids, **ticked)
     if is_wider:
         outcome = site.check_password(visit, browser, user)
         if outcome.browser is None:
             return _page(site, visit, browser, user, at=share.id, outcome=outcome)
-    site.server.shares.change(user, share, terms=terms, ends_at=ends_at, pass_on=pass_on, is_wider=is_wider)
+    site.server.shares.change(user, share, terms=terms, ends_at=ends_at, is_wider=is_wider, **ticked)
     site.services.households.round(share.id)
     return _done(site, "share_changed")
 
@@ -119,6 +118,11 @@ def end_of_day(day_count: int, *, site: Site) -> datetime:
     zone = site.services.settings.time_zone
     today = site.services.clock.today()
     return datetime.combine(today + timedelta(days=day_count + 1), time(), zone).astimezone(UTC)
+
+
+def _ticked(visit: Visit) -> dict[str, bool]:
+    """What else the form lets the receiver, or their apps, see."""
+    return {name: visit.form.get(name) == "on" for name in ("pass_on", "with_words")}
 
 
 def _own_accounts(site: Site, user: User) -> Sequence[StoredAccount]:
@@ -176,7 +180,7 @@ def _page(
         life=life,
         choices=Choices(accounts=frozenset(), later=False, bookings=True, full_numbers=True),
         name=visit.form.get("name", "") if at == "give" else "",
-        pass_on=at == "give" and visit.form.get("pass_on") == "on",
+        ticked=_ticked(visit) if at == "give" else {"pass_on": False, "with_words": False},
         days=LASTS_DAYS,
         as_before=AS_BEFORE,
         shares_address=site.address(SHARES_PAGE),

@@ -6,7 +6,7 @@ Only this server's own page may call them: an app that could share would pass on
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from auth.people.shares import Unoffered
 from auth.principal import PAGE
@@ -35,6 +35,15 @@ UNOFFERED: Mapping[Unoffered, str] = {
 }
 
 
+class Changed(NamedTuple):
+    """What a giver can change of a share."""
+
+    terms: Terms
+    ends_at: datetime | None
+    pass_on: bool
+    with_words: bool
+
+
 def list_shares(services: Services, request: Request) -> Json:
     """List what the user gives and what they get, offers that can still be accepted included, the first offered
     first."""
@@ -55,8 +64,15 @@ def offer_share(services: Services, request: Request, *, body: Mapping[str, Any]
     life, name = services.incarnation.id, body["person"].strip()
     if not name:
         raise BadRequest("person: must be the user name of a person")
-    pass_on = body.get("passOn", False)
-    made = services.authorization.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life, pass_on=pass_on)
+    made = services.authorization.shares.offer(
+        user,
+        name,
+        terms=terms,
+        ends_at=ends_at,
+        life=life,
+        pass_on=body.get("passOn", False),
+        with_words=body.get("withWords", False),
+    )
     if isinstance(made, str):
         raise Conflicting(UNOFFERED[made])
     return Answer(body=_given(services, made), status=201)
@@ -75,12 +91,12 @@ def change_share(services: Services, request: Request, *, id: str, body: Mapping
     if "endsAt" in body:
         ends_at = _end(services, body["endsAt"])
     goes_on = body.get("isResting") is False and share.life != services.incarnation.id
-    pass_on = body.get("passOn", share.pass_on)
-    is_wider = sharing.widens(share, terms=terms, ends_at=ends_at, pass_on=pass_on, owned=_owned(services, user))
+    after = Changed(terms, ends_at, body.get("passOn", share.pass_on), body.get("withWords", share.with_words))
+    is_wider = sharing.widens(share, **after._asdict(), owned=_owned(services, user))
     if is_wider or goes_on:
         _check_signed_in_lately(services, request)
-    if (terms, ends_at, pass_on) != (share.terms, share.ends_at, share.pass_on):
-        sharing.change(user, share, terms=terms, ends_at=ends_at, pass_on=pass_on, is_wider=is_wider)
+    if after != (share.terms, share.ends_at, share.pass_on, share.with_words):
+        sharing.change(user, share, **after._asdict(), is_wider=is_wider)
     if goes_on:
         sharing.go_on(user, share.id, life=services.incarnation.id)
     services.households.round(only=share.id)
@@ -174,6 +190,7 @@ def _shape(services: Services, share: Share, person: str) -> Json:
         "id": share.id,
         "person": person,
         "passOn": share.pass_on,
+        "withWords": share.with_words,
         "isResting": is_accepted and share.life != services.incarnation.id,
         "openUntil": None if is_accepted else _moment(share.open_until),
         "offeredAt": _moment(share.offered_at),

@@ -164,10 +164,33 @@ def say(session: Transaction, user_id: str, annotation: Annotation, *, now: date
         _insert(session, user_id, annotation, anchor, now=now)
 
 
-def sleep(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
+def sleep(
+    session: Transaction,
+    user_id: str,
+    annotation: Annotation,
+    anchor: Anchor,
+    *,
+    now: datetime,
+    told_by: str | None = None,
+) -> None:
     """Store an annotation of a booking that does not exist under this id, until `anchors.settle` finds it by the
-    anchor."""
-    _insert(session, user_id, annotation, anchor, now=now)
+    anchor; `told_by` is the share whose giver said it."""
+    _insert(session, user_id, annotation, anchor, now=now, told_by=told_by)
+
+
+def of_share(session: Session, user_id: str, share_id: str) -> list[str]:
+    """The ids of the bookings whose annotation is that of the giver of this share."""
+    rows = session.rows(
+        "SELECT transaction_id FROM annotations WHERE user_id = $1 AND told_by = $2 ORDER BY transaction_id",
+        *(user_id, share_id),
+    )
+    return [row["transaction_id"] for row in rows]
+
+
+def said_by_others(session: Session, user_id: str) -> set[str]:
+    """The ids of the bookings whose annotation is that of somebody who shares them, and not the user's own."""
+    rows = session.rows("SELECT transaction_id FROM annotations WHERE user_id = $1 AND told_by IS NOT NULL", user_id)
+    return {row["transaction_id"] for row in rows}
 
 
 def with_tags(annotation: Annotation, names: Iterable[str], *, now: datetime) -> Annotation:
@@ -239,11 +262,19 @@ def _rows_in_own(session: Session, user_id: str) -> list[Row]:
     )
 
 
-def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
+def _insert(
+    session: Transaction,
+    user_id: str,
+    annotation: Annotation,
+    anchor: Anchor,
+    *,
+    now: datetime,
+    told_by: str | None = None,
+) -> None:
     session.changes(user_id)
     booking = {"user_id": user_id, "transaction_id": annotation.transaction_id}
     said = {"note": annotation.note, **(annotation.place._asdict() if annotation.place is not None else {})}
-    add_row(session, "annotations", **booking, **said, changed_at=now, **anchor._asdict())
+    add_row(session, "annotations", **booking, **said, changed_at=now, told_by=told_by, **anchor._asdict())
     for tag, each in annotation.tags.items():
         add_row(session, "annotation_tags", **booking, tag=tag, **each._asdict())
     for position, part in enumerate(annotation.parts):

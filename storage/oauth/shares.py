@@ -17,7 +17,8 @@ class Share(Struct, frozen=True, kw_only=True):
     """A share of the giver's `accounts` (None: all), or of all but these. It is an offer until `accepted_at`, to whom
     `receiver_name` meant when it was made (`receiver_id`, None for nobody), and lasts until `ends_at` (None: until
     somebody ends it, at `ended_at`). It rests unless `life` is the store's present incarnation. `held` are accounts of
-    the receiver that nothing but it tells: no app of theirs may see them, unless the giver lets it (`pass_on`)."""
+    the receiver that nothing but it tells: no app of theirs may see them, unless the giver lets it (`pass_on`). The
+    giver's categories and notes come along `with_words`; the receiver has those of the digest `words_told`."""
 
     id: str
     giver_id: str
@@ -31,6 +32,8 @@ class Share(Struct, frozen=True, kw_only=True):
     open_until: datetime
     life: str
     pass_on: bool = False
+    with_words: bool = False
+    words_told: str = ""
     accepted_at: datetime | None = None
     ends_at: datetime | None = None
     ended_at: datetime | None = None
@@ -84,9 +87,12 @@ def accept(session: Session, share: Share, *, now: datetime) -> bool:
     return set_values(session, "oauth_shares", {"id": share.id, "accepted_at": None, "ended_at": None}, accepted_at=now)
 
 
-def change(session: Session, share_id: str, *, terms: Terms, ends_at: datetime | None, pass_on: bool) -> None:
-    """Replace what is shared, until when, and whether apps may see it; the share has to be looked at."""
-    changed = {**_terms(terms), "ends_at": ends_at, "pass_on": pass_on}
+def change(
+    session: Session, share_id: str, *, terms: Terms, ends_at: datetime | None, pass_on: bool, with_words: bool
+) -> None:
+    """Replace what is shared, until when, whether apps may see it and words come along; the share has to be looked
+    at."""
+    changed = {**_terms(terms), "ends_at": ends_at, "pass_on": pass_on, "with_words": with_words}
     set_values(session, "oauth_shares", {"id": share_id}, **changed, seen=UNSEEN)
 
 
@@ -103,6 +109,11 @@ def go_on(session: Session, share_id: str, *, life: str) -> None:
 def note_seen(session: Session, share_id: str, *, before: str, seen: str) -> None:
     """Note the states in which nothing was left to hand over, unless the share was changed meanwhile."""
     set_values(session, "oauth_shares", {"id": share_id, "seen": before}, seen=seen)
+
+
+def note_words(session: Session, share_id: str, digest: str) -> None:
+    """Note which words of the giver the receiver has: none for an empty digest."""
+    set_values(session, "oauth_shares", {"id": share_id}, words_told=digest)
 
 
 def hold_back(session: Session, share_id: str, account_ids: Collection[str]) -> None:

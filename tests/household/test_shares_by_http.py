@@ -190,3 +190,30 @@ def test_what_others_share_cannot_be_shared_on(two: Served) -> None:
     ben = signed_in(two, two.ben)
     shared = two.account(two.ben, GIRO.iban)
     assert ben.post("/shares", json={"person": "carla", "accountIds": [shared]}).status_code == 400
+
+
+@pytest.mark.requirement("household.words")
+def test_words_come_along_by_the_contract_and_whoever_says_something_says_only_that(two: Served) -> None:
+    eva, ben = signed_in(two, two.eva), signed_in(two, two.ben)
+    giro = two.account(two.eva, GIRO.iban)
+    (hers,) = (each["id"] for each in eva.get(f"/transactions?accountIds={giro}").json()["transactions"])
+    assert eva.patch(f"/transactions/{hers}/annotation", json={"note": "for the garden"}).status_code == 200
+    two.share()
+    two.settle()
+    theirs = two.account(two.ben, GIRO.iban)
+    (found,) = (each["id"] for each in ben.get(f"/transactions?accountIds={theirs}").json()["transactions"])
+    assert ben.get(f"/transactions/{found}/annotation").json()["note"] is None
+    (share,) = given(eva)
+    assert share["withWords"] is False
+    assert eva.patch(f"/shares/{share['id']}", json={"withWords": True}).json()["withWords"] is True
+    two.settle()
+    assert ben.get(f"/transactions/{found}/annotation").json()["note"] == "for the garden"
+    assert ben.get("/shares").json()["received"][0]["withWords"] is True
+    after = ben.patch(f"/transactions/{found}/annotation", json={"tags": ["ours"]}).json()
+    assert (after["note"], after["tags"]) == (None, ["ours"])
+    two.settle()
+    assert ben.get(f"/transactions/{found}/annotation").json()["note"] is None
+    assert eva.get(f"/transactions/{hers}/annotation").json()["note"] == "for the garden"
+    late = signed_in(two, two.eva, ago=timedelta(minutes=6))
+    assert late.patch(f"/shares/{share['id']}", json={"withWords": False}).status_code == 200
+    assert late.patch(f"/shares/{share['id']}", json={"withWords": True}).status_code == 403

@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from analytics.classification.rules import ChosenCategory
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from auth.tokens.access_check import principal_of
 from handlers.work.services import Services, open_services
 from handlers.work.sync import household
 from storage import accounts, connections, transactions, users
-from storage.annotations import annotations
+from storage.annotations import annotations, of_shares
 from storage.annotations.annotation import Annotation
-from storage.importing import ingest
+from storage.database import Transaction
+from storage.importing import derivation, ingest
 from storage.importing.batches import read_batch
 from storage.oauth import grants, shares
 from storage.oauth.grants import EVERYTHING, Terms
@@ -34,6 +36,7 @@ from storage.users import User
 from tests.engines import ENGINE
 
 GIRO = AccountRecord(stable_key="DE89370400440532013000", iban="DE89370400440532013000", currency="EUR", name="Giro")
+VISA = AccountRecord(stable_key="DE12500105170648489890", iban="DE12500105170648489890", currency="EUR", name="Visa")
 SPAR = AccountRecord(stable_key="DE75512108001245126199", iban="DE75512108001245126199", currency="EUR", name="Spar")
 
 
@@ -534,3 +537,93 @@ def test_what_is_told_anew_is_never_there_in_part(home: Home, monkeypatch: pytes
     home.undo(home.eva, jobs[0])
     home.services.households.round()
     assert [purpose for *_, purpose in home.rows(home.ben)] == ["day 2", "day 3", "day 4"]
+
+
+def says(home: Home, user: User, purpose: str, note: str | None = None, category: str | None = None) -> None:
+    """This person says something of their booking with this purpose."""
+    own = home.services.of(user.id)
+    (row,) = own.rows("SELECT id FROM transactions WHERE user_id = $1 AND purpose = $2", user.id, purpose)
+    place = ChosenCategory(category, None) if category is not None else None
+    now = home.services.clock.now()
+
+    def work(session: Transaction) -> None:
+        annotations.say(session, user.id, Annotation(row["id"], place, note), now=now)
+        derivation.apply_rules(session, user.id, now=now, transaction_ids=[row["id"]])
+
+    home.services.change(user.id, work)
+
+
+def said(home: Home, user: User) -> dict[str, tuple[str, str | None]]:
+    """Category and note of a person's bookings, by purpose."""
+    own = home.services.of(user.id)
+    words = annotations.of_user(own, user.id).by_id
+    rows = own.rows("SELECT id, purpose, category FROM transactions WHERE user_id = $1", user.id)
+    return {row["purpose"]: (row["category"], words[row["id"]].note if row["id"] in words else None) for row in rows}
+
+
+@pytest.mark.requirement("household.words")
+def test_words_come_along_where_the_giver_lets_them_and_go_with_the_share(two_accounts: Home) -> None:
+    home = two_accounts
+    says(home, home.eva, "a", "for the garden", "SHOPPING")
+    silent = home.share()
+    home.settle()
+    plain = said(home, home.ben)
+    assert plain["a"] == (plain["b"][0], None)
+    home.services.authorization.shares.change(
+        home.eva, silent, terms=EVERYTHING, ends_at=None, pass_on=False, with_words=True, is_wider=True
+    )
+    home.settle()
+    assert said(home, home.ben) == plain | {"a": ("SHOPPING", "for the garden")}
+    says(home, home.ben, "b", "my own")
+    says(home, home.eva, "b", "hers")
+    says(home, home.eva, "d", "later")
+    says(home, home.eva, "a", "for the house")
+    home.settle()
+    now = said(home, home.ben)
+    assert [now[purpose][1] for purpose in "abcd"] == ["for the house", "my own", None, "later"]
+    assert now["a"][0] == plain["a"][0], "no category any more"
+    home.services.authorization.shares.change(
+        home.eva, silent, terms=EVERYTHING, ends_at=None, pass_on=False, with_words=False, is_wider=False
+    )
+    home.settle()
+    assert [each[1] for each in said(home, home.ben).values() if each[1]] == ["my own"]
+
+
+@pytest.mark.requirement("household.words")
+def test_at_the_end_words_leave_a_joint_account_too_and_what_the_receiver_made_of_them_stays(
+    two_accounts: Home,
+) -> None:
+    home = two_accounts
+    home.bring(home.ben, GIRO, booking("2026-11-02", "-5.00", "a"), booking("2026-11-03", "-6.00", "b"))
+    says(home, home.eva, "a", "hers")
+    says(home, home.eva, "c", "hers alone")
+    share = home.share(with_words=True)
+    home.settle()
+    assert {each[1] for each in said(home, home.ben).values()} == {None, "hers alone"}, "apps see the joint account"
+    sharing = home.services.authorization.shares
+    sharing.change(home.eva, share, terms=EVERYTHING, ends_at=None, pass_on=True, with_words=True, is_wider=True)
+    home.settle()
+    assert said(home, home.ben)["a"][1] == "hers"
+    assert sharing.end(home.eva, share.id)
+    home.services.households.round(share.id)
+    assert {purpose: each[1] for purpose, each in said(home, home.ben).items()} == {"a": None, "b": None}
+    assert home.services.everybody.rows("SELECT note FROM annotations WHERE user_id = $1", home.ben.id) == []
+
+
+@pytest.mark.requirement("household.words")
+def test_words_are_told_once_and_not_told_on(two_accounts: Home) -> None:
+    home = two_accounts
+    says(home, home.eva, "c", "hers")
+    home.share(with_words=True)
+    home.settle()
+    own = home.services.of(home.ben.id)
+    before = own.rows("SELECT state FROM users WHERE id = $1", home.ben.id)
+    home.bring(home.eva, VISA, booking("2026-11-06", "-1.00", "x"))
+    for _ in range(3):
+        home.settle()
+    told = of_shares.words_of(own, home.ben.id, {each.id: each.id for each in accounts.every(own, home.ben.id)})
+    assert told == []
+    assert own.rows("SELECT state FROM users WHERE id = $1", home.ben.id) != before, "the new booking"
+    before = own.rows("SELECT state FROM users WHERE id = $1", home.ben.id)
+    home.settle()
+    assert own.rows("SELECT state FROM users WHERE id = $1", home.ben.id) == before

@@ -39,10 +39,11 @@ def add_share(
     account: Sequence[str],
     until: str | None = None,
     pass_on: bool = False,
+    with_words: bool = False,
 ) -> None:
     """Offer a user's accounts, those named or all of them and later ones, to the person of this name, who has to accept
-    that, and with `pass_on` to their apps; print the id. `until` is the last day, YYYY-MM-DD. CommandError where it
-    cannot be offered."""
+    that; with `pass_on` to their apps, too, `with_words` with the user's categories and notes. Print the id. `until` is
+    the last day, YYYY-MM-DD. CommandError where it cannot be offered."""
     own = services.of(user.id)
     chosen = [accounts.resolve(own, user.id, each).id for each in account]
     if grants.held_of(services.everybody, user.id) & set(chosen):
@@ -55,6 +56,7 @@ def add_share(
         ends_at=_end_of(date.fromisoformat(until), services) if until is not None else None,
         life=services.incarnation.id,
         pass_on=pass_on,
+        with_words=with_words,
     )
     if isinstance(made, str):
         raise CommandError(UNOFFERED[made])

@@ -45,7 +45,8 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
     def work(session: Transaction) -> Json:
         row = readable_booking(transactions.find(session, user_id, id), request.principal)
         before = annotations.find(session, user_id, id)
-        after = annotation_after(session, user_id, row, before, body, now=now, caller=request.principal)
+        own = before if id not in annotations.said_by_others(session, user_id) else Annotation(id)
+        after = annotation_after(session, user_id, row, own, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
         if after.places != before.places:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])

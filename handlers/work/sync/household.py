@@ -4,7 +4,7 @@ where they differ, what the giver's own banks and files have told with what the 
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Literal
@@ -19,6 +19,8 @@ from connectors.sources.household import ToldOnce
 from handlers.work.clock import Clock
 from storage import accounts, users
 from storage.accounts import StoredAccount
+from storage.annotations import annotations, of_shares
+from storage.annotations.of_shares import TaggedAlong
 from storage.boundary import contain
 from storage.changes.incarnation import Life
 from storage.connections import StoredConnection
@@ -111,7 +113,13 @@ class Households(Struct, frozen=True, kw_only=True):
         offered = self._offered(giver, share) if goes_on and giver is not None else {}
         if not self._hold_back(share, receiver, offered):
             return False
+        if not (goes_on and share.with_words) and annotations.of_share(
+            self.store.of(receiver.id), receiver.id, share.id
+        ):
+            self._say(share, receiver, [], is_sure=True)
         done = self._replace(share, receiver, giver, offered)
+        if done == "nothing" and goes_on and share.with_words and giver is not None:
+            done = self._say(share, receiver, self._words(share, receiver, giver, offered))
         if done == "all":
             self.sharing.handed_over(share)
             self.after_import(receiver_id)
@@ -209,6 +217,37 @@ class Households(Struct, frozen=True, kw_only=True):
             return "outdated"
         return "all" if len(piece) == len(coming) else "a piece"
 
+    def _words(self, share: Share, receiver: User, giver: User, offered: Mapping[str, Offered]) -> list[TaggedAlong]:
+        """The giver's words that come along: none in an account that apps of the receiver see, unless they may."""
+        bank = self._connections(share, receiver)[False]
+        with self.store.of(receiver.id).transaction() as session:
+            targets = {
+                id_: handed_over.target(session, receiver, bank, each.described).account_id
+                for id_, each in offered.items()
+            }
+        present = {id_: theirs for id_, theirs in targets.items() if share.pass_on or theirs in share.held}
+        return of_shares.words_of(self.store.of(giver.id), giver.id, present)
+
+    def _say(self, share: Share, receiver: User, words: Sequence[TaggedAlong], *, is_sure: bool = False) -> Done:
+        """Let these be the words of the share; nothing where they are already, unless it `is_sure` that they are
+        not."""
+        digest, now = of_shares.digest_of(words), self.clock.now()
+        if digest == share.words_told and not is_sure:
+            return "nothing"
+
+        def work(session: Transaction) -> None:
+            of_shares.replace(session, receiver.id, share.id, words, now=now)
+            at_last = shares.find(self.store.for_everybody(), share.id)
+            if words and (at_last is None or _terms_of(at_last) != _terms_of(share)):
+                raise _Outdated
+
+        try:
+            self.store.of(receiver.id).atomically(work)
+        except _Outdated:
+            return "outdated"
+        self.store.for_everybody().atomically(lambda session: shares.note_words(session, share.id, digest))
+        return "all"
+
     def _read(self, giver: User, wanted: Offered, id_: str) -> Iterator[SharedPiece]:
         told_once, is_of_file = wanted.pieces[id_]
         told = ToldOnce(id_, contributions.records(self.store.of(giver.id), giver.id, told_once))
@@ -226,7 +265,7 @@ def _forget(session: Transaction, *, user_id: str, account_ids: Collection[str])
 
 
 def _terms_of(share: Share) -> tuple[object, ...]:
-    return share.accounts, share.all_but, share.ends_at, share.ended_at, share.life
+    return share.accounts, share.all_but, share.ends_at, share.ended_at, share.life, share.with_words
 
 
 def _described(account: StoredAccount, pieces: Mapping[str, tuple[Contribution, bool]], giver: User) -> AccountRecord:
