@@ -17,6 +17,8 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import fields
 
+from analytics.messages import Saying
+
 AccountKind = Literal[
     "checking", "savings", "credit_card", "securities", "loan", "membership", "building_savings", "other"
 ]
@@ -30,7 +32,7 @@ class Discreet(Struct, frozen=True):
         return f"{type(self).__name__}(...)"
 
 
-class InvalidRecord(Exception):
+class InvalidRecord(Saying):
     """The source states something that cannot be a booking, or does not say whose booking it is."""
 
 

@@ -66,7 +66,7 @@ def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
         names = [(info, info.filename) for info in container.infolist()]  # may be empty, which is_dir() does not expect
         files = [info for info, name in names if not name.endswith("/") and not is_of_the_system(name)]
         if len(files) > ZIP_MEMBERS_MAX:
-            raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
+            raise LimitExceeded("more than {limit} files in the ZIP container.", limit=ZIP_MEMBERS_MAX)
         if sum(info.file_size for info in files) > ZIP_TOTAL_BYTES_MAX:
             raise LimitExceeded("the ZIP container holds more than is allowed.")
         if len({info.header_offset for info in files}) < len(files):
@@ -74,7 +74,9 @@ def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
         total = 0
         for number, info in enumerate(files, start=1):
             if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
-                raise UnsupportedFile(f"file {number} of the ZIP container is encrypted or packed in an unusual way.")
+                raise UnsupportedFile(
+                    "file {file} of the ZIP container is encrypted or packed in an unusual way.", file=number
+                )
             member = _Member(container, info, number, total)
             with io.BufferedReader(member, buffer_size=HEAD_BYTES) as reader:
                 if not reader.peek(HEAD_BYTES).startswith(COMPANIONS):
@@ -94,7 +96,7 @@ def _refuse_long_listing(stream: BinaryIO) -> None:
         while place >= 0:  # each place that may be the end
             length = int.from_bytes(tail[place + begin : place + end_of_length], "little")
             if length > ZIP_LISTING_BYTES_MAX:
-                raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
+                raise LimitExceeded("more than {limit} files in the ZIP container.", limit=ZIP_MEMBERS_MAX)
             place = tail.find(signature, place + 1)
 
 
@@ -122,9 +124,13 @@ class _Member(io.RawIOBase):
             raise self._damage() from None
         self.count += len(chunk)
         if self.count > ZIP_MEMBER_BYTES_MAX or self._total + self.count > ZIP_TOTAL_BYTES_MAX:
-            raise LimitExceeded(f"file {self._number} of the ZIP container is larger than allowed.")
+            raise LimitExceeded("file {file} of the ZIP container is larger than allowed.", file=self._number)
         if self.count > ZIP_RATIO_FREE_BYTES and self.count > ZIP_RATIO_MAX * self._packed:
-            raise LimitExceeded(f"file {self._number} of the ZIP container is packed more than {ZIP_RATIO_MAX} to 1.")
+            raise LimitExceeded(
+                "file {file} of the ZIP container is packed more than {limit} to 1.",
+                file=self._number,
+                limit=ZIP_RATIO_MAX,
+            )
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
@@ -134,4 +140,4 @@ class _Member(io.RawIOBase):
         super().close()
 
     def _damage(self) -> MalformedFile:
-        return MalformedFile(f"file {self._number} of the ZIP container is damaged.")
+        return MalformedFile("file {file} of the ZIP container is damaged.", file=self._number)

@@ -2,7 +2,7 @@
 
 A step ends in a question to the person, in an address for the browser, or in a connection. Between two steps nothing is
 kept in memory: what the source has to remember is its `memo`, which is stored encrypted. The texts of a question come
-from the source, in every language of the pages.
+from the source; a bank's own text is the same in every language.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,9 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from analytics.messages import Message
 from analytics.records import Discreet
 from connectors.connector import Connection, Connector, Json
-
-
-class Sentence(Struct, frozen=True, kw_only=True):
-    """A sentence in English and German; a bank's own text is the same in both."""
-
-    en: str
-    de: str
 
 
 class FormField(Struct, frozen=True, kw_only=True):
@@ -27,7 +21,7 @@ class FormField(Struct, frozen=True, kw_only=True):
     never an argument of a command. A field with a `default` may be left as it is, one that `is_optional` empty."""
 
     name: str
-    label: Sentence
+    label: Message
     is_secret: bool = False
     choices: Sequence[tuple[str, str]] = ()
     default: str = ""
@@ -40,9 +34,9 @@ class Question(Discreet, frozen=True, kw_only=True):
     photoTAN, of type `image_type`. `problem` says what was wrong with the last answer. The next Reply brings `memo`
     back."""
 
-    text: Sentence
+    text: Message
     fields: Sequence[FormField] = ()
-    problem: Sentence | None = None
+    problem: Message | None = None
     image: bytes | None = None
     image_type: str = "image/png"
     again_after: float | None = None
@@ -95,7 +89,7 @@ class LiveSource(Connector, Protocol):
     """
 
     title: str
-    about: Sentence
+    about: Message
 
     @property
     def is_set_up(self) -> bool:

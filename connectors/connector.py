@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
+from analytics.messages import Message, message, sentence
 from analytics.records import Batch, Discreet
 
 Json = Mapping[str, Any]
@@ -132,8 +133,11 @@ class SourceError(Exception):
 
     retry_after: float | None = None
 
-    def __init__(self, message: str | None = None, *, detail: str = "", retry_after: float | None = None) -> None:
-        super().__init__(message or self.__class__.__doc__)
+    def __init__(
+        self, template: str | None = None, *, detail: str = "", retry_after: float | None = None, **arguments: object
+    ) -> None:
+        template = template or self.__class__.__doc__ or ""
+        super().__init__(Message(template, **arguments) if arguments else message(template))
         self.detail = detail  # for the operator's log; never holds secrets, names or account numbers
         self.retry_after = retry_after
 
@@ -178,8 +182,7 @@ UNREADABLE = (UnsupportedFile, MalformedFile, LimitExceeded)
 """Errors about a single file that say nothing about its source."""
 
 
-def as_sentence(reason: Exception) -> str:
+def as_sentence(reason: Exception) -> Message:
     """The reason of a refusal as a sentence for people: with a capital letter, and a full stop unless it ends with a
     mark."""
-    text = str(reason)
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return sentence(str(reason))

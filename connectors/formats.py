@@ -13,6 +13,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.messages import Message, message
 from analytics.records import AccountRecord, Batch, Record
 from connectors import archive
 from connectors.bank_csv import reader as csv_statements
@@ -160,5 +161,7 @@ def _name_member(records: Iterator[Record], number: int) -> Iterator[Record]:
     try:
         yield from records
     except SourceError as error:
-        message = str(error) if "ZIP container" in str(error) else f"file {number} of the ZIP container: {error}"
-        raise type(error)(message, detail=error.detail) from error
+        reason = message(str(error))
+        if "ZIP container" not in reason:
+            reason = Message("file {file} of the ZIP container: {reason}", file=number, reason=reason)
+        raise type(error)(reason, detail=error.detail) from error

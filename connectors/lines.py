@@ -31,9 +31,9 @@ class Lines:
         raw = next(self._raw)
         self.number += 1
         if b"\0" in raw:
-            raise MalformedFile(f"Line {self.number}: a NUL byte in a text file.")
+            raise MalformedFile("Line {line}: a NUL byte in a text file.", line=self.number)
         if len(raw) > LINE_CHARACTERS_MAX:
-            raise LimitExceeded(f"Line {self.number}: longer than {LINE_CHARACTERS_MAX} bytes.")
+            raise LimitExceeded("Line {line}: longer than {limit} bytes.", limit=LINE_CHARACTERS_MAX, line=self.number)
         self.last = decode_line(raw, self._encoding)
         return self.last
 

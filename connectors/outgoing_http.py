@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from analytics.messages import Message
 from analytics.records import Discreet
 from connectors.connector import Json, ProviderUnavailable, RateLimited
 from connectors.reachable import is_reachable
@@ -69,13 +70,17 @@ class ProviderAnswer(Struct, frozen=True, kw_only=True):
         """The body as JSON, numbers with a point as Decimal. Raises ProviderUnavailable for anything else."""
         if not (self.content_type == "application/json" or self.content_type.endswith("+json")):
             raise ProviderUnavailable(
-                f"{self.host} answered with something that is not JSON.", detail=f"content type {self.content_type!r}"
+                "{host} answered with something that is not JSON.",
+                host=self.host,
+                detail=f"content type {self.content_type!r}",
             )
         try:
             document = json.loads(self.body, parse_float=Decimal, parse_constant=_refuse_constant)
         except (ValueError, InvalidOperation, RecursionError) as error:
             raise ProviderUnavailable(
-                f"{self.host} sent a damaged answer.", detail=f"{type(error).__name__} in {len(self.body)} bytes"
+                "{host} sent a damaged answer.",
+                host=self.host,
+                detail=f"{type(error).__name__} in {len(self.body)} bytes",
             ) from error
         _check_depth(self.host, document)
         return document
@@ -84,7 +89,7 @@ class ProviderAnswer(Struct, frozen=True, kw_only=True):
         """The body as a JSON object. Raises ProviderUnavailable for anything else."""
         document = self.document()
         if not isinstance(document, dict):
-            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="no JSON object")
+            raise ProviderUnavailable("{host} sent a damaged answer.", host=self.host, detail="no JSON object")
         return document
 
     def line(self) -> str:
@@ -92,9 +97,9 @@ class ProviderAnswer(Struct, frozen=True, kw_only=True):
         try:
             text = self.body.decode("ascii").strip()
         except UnicodeDecodeError as error:
-            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="not ASCII") from error
+            raise ProviderUnavailable("{host} sent a damaged answer.", host=self.host, detail="not ASCII") from error
         if not text or not text.isprintable():
-            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="not one line")
+            raise ProviderUnavailable("{host} sent a damaged answer.", host=self.host, detail="not one line")
         return text
 
 
@@ -209,14 +214,16 @@ class Provider:
         answer = self._exchange(request)
         if 300 <= answer.status < 400:
             raise ProviderUnavailable(
-                f"{self.host} sends on to another address, and that is not followed.", detail=f"status {answer.status}"
+                "{host} sends on to another address, and that is not followed.",
+                host=self.host,
+                detail=f"status {answer.status}",
             )
         if answer.status == 429:
             raise RateLimited(detail="status 429", retry_after=answer.retry_after)
         if answer.status >= 500:
             kind = _Passing if answer.status in PASSING else ProviderUnavailable
             raise kind(
-                f"{self.host} has a fault (status {answer.status}).",
+                Message("{host} has a fault (status {status}).", host=self.host, status=answer.status),
                 detail=f"status {answer.status}",
                 retry_after=answer.retry_after,
             )
@@ -231,11 +238,13 @@ class Provider:
             answer = _run_on_loop(self._answer(request))
             return answer
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise _Passing(f"{self.host} cannot be reached.", detail=type(error).__name__) from None
+            raise _Passing("{host} cannot be reached.", host=self.host, detail=type(error).__name__) from None
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise ProviderUnavailable(f"{self.host} did not answer in time.", detail=type(error).__name__) from None
+            raise ProviderUnavailable(
+                "{host} did not answer in time.", host=self.host, detail=type(error).__name__
+            ) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # their texts may contain addresses
-            raise ProviderUnavailable(f"{self.host} broke off.", detail=type(error).__name__) from None
+            raise ProviderUnavailable("{host} broke off.", host=self.host, detail=type(error).__name__) from None
         finally:
             if watched_by is not None:
                 watched_by(Exchange(host=self.host, request=request, answer=answer))
@@ -266,12 +275,16 @@ class Provider:
         """The body as it comes, bounded, whatever length is announced. Raises ProviderUnavailable
         for a longer or a packed one."""
         if headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="packed without being asked to")
+            raise ProviderUnavailable(
+                "{host} sent a damaged answer.", host=self.host, detail="packed without being asked to"
+            )
         body = bytearray()
         async for piece in pieces:
             body += piece
             if len(body) > self._patience.answer_bytes:
-                raise ProviderUnavailable(f"{self.host} sent more than {self._patience.answer_bytes} bytes.")
+                raise ProviderUnavailable(
+                    "{host} sent more than {limit} bytes.", host=self.host, limit=self._patience.answer_bytes
+                )
         return bytes(body)
 
 
@@ -304,7 +317,7 @@ def _check_depth(host: str, document: Any) -> None:
         level = [child for each in level for child in _children(each) if isinstance(child, dict | list)]
         if not level:
             return
-    raise ProviderUnavailable(f"{host} sent a damaged answer.", detail=f"nested more than {DEPTH_MAX} deep")
+    raise ProviderUnavailable("{host} sent a damaged answer.", host=host, detail=f"nested more than {DEPTH_MAX} deep")
 
 
 def _children(each: Any) -> Iterable[Any]:

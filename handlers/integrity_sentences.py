@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from decimal import Decimal
 
 from analytics.integrity import AccountIntegrity, Kind, LedgerProblem, integrity
-from analytics.minor_digits import minor_digits
+from analytics.messages import Amount, Message
 from storage import accounts as stored_accounts
 from storage import integrity as stored
 from storage import transactions as stored_transactions
@@ -34,7 +33,7 @@ def of_accounts(
     return integrity(ids, stored.evidence(session, user_id, ids), today=today)
 
 
-def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:
+def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[Message]:
     """All questions and warnings about these accounts, hidden ones included, as sentences, account by account: whether
     it is the same as another one, bookings taken back in the last week, and what does not add up."""
     wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
@@ -44,12 +43,12 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
     return [text for account in meant for of_account in sentences for text in of_account.get(account.id, ())]
 
 
-def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
+def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[Message]]:
     """By account id: the question for its user whether the account is the same as another one of theirs; other accounts
     are absent."""
     by_id = {account.id: account for account in owned}
     return {
-        account.id: [f"{account.label}: {PERHAPS_SAME.format(other=by_id[account.same_as].label)}"]
+        account.id: [_about(account, Message(PERHAPS_SAME, other=by_id[account.same_as].label))]
         for account in owned
         if account.same_as in by_id
     }
@@ -57,43 +56,37 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
 
 def taken_back_lately(
     session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
-) -> dict[str, list[str]]:
+) -> dict[str, list[Message]]:
     """By account id: a sentence for each booking that a bank has taken back in the last seven days, the latest booking
     date first; accounts without any are absent."""
-    by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
+    by_id, said = {account.id: account for account in accounts}, dict[str, list[Message]]()
     for row in stored_transactions.list_taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
-            text = TAKEN_BACK.format(amount=_money(row["amount"], row["currency"]), first=_day(row["booking_date"]))
-            said.setdefault(row["account_id"], []).append(f"{by_id[row['account_id']].label}: {text}")
+            text = Message(TAKEN_BACK, amount=Amount.of(row["amount"], row["currency"]), first=row["booking_date"])
+            said.setdefault(row["account_id"], []).append(_about(by_id[row["account_id"]], text))
     return said
 
 
-def sentence(problem: LedgerProblem, currency: str) -> str:
+def sentence(problem: LedgerProblem, currency: str) -> Message:
     """The problem as an English sentence, with its days and, if it is known, its amount."""
-    days = {"first": _day(problem.first), "last": _day(problem.last)}
+    days = {"first": problem.first, "last": problem.last}
     if problem.amount is None:
-        return MISSING.format(**days)
-    return SENTENCES[problem.kind].format(**days, amount=_money(problem.amount, currency))
+        return Message(MISSING, **days)
+    return Message(SENTENCES[problem.kind], **days, amount=Amount.of(problem.amount, currency))
 
 
-def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount]) -> dict[str, list[str]]:
+def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount]) -> dict[str, list[Message]]:
     """The sentences on what makes an account's figures wrong, each beginning with the account's name, by account id;
     sound accounts are absent."""
     by_id = {account.id: account for account in accounts}
-    said: dict[str, list[str]] = {}
+    said: dict[str, list[Message]] = {}
     for each in found:
         account = by_id[each.account_id]
-        name = account.label
         unsound = [sentence(problem, account.currency) for problem in each.problems if problem.is_unsound]
         if unsound:
-            said[each.account_id] = [f"{name}: {text}" for text in unsound]
+            said[each.account_id] = [_about(account, text) for text in unsound]
     return said
 
 
-def _day(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
-
-
-def _money(amount: Decimal, currency: str) -> str:
-    exact = amount.quantize(Decimal(1).scaleb(-minor_digits(currency)))
-    return f"{exact:,f} {currency}"
+def _about(account: StoredAccount, text: Message) -> Message:
+    return Message("{name}: {reason}", name=account.label, reason=text)

@@ -5,8 +5,9 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
-from analytics.minor_digits import minor_digits
+from analytics.messages import Amount, Message
 from handlers.integrity_sentences import MISSING, SENTENCES
 
 NAME_LENGTH_MAX = 60
@@ -78,9 +79,9 @@ TEXTS: Mapping[str, str] = {
 }
 
 
-def title_of(kind: str) -> str:
+def title_of(kind: str) -> Message:
     """The title of a notice of this kind, which names nobody and no amount."""
-    return TITLES[kind]
+    return Message(TITLES[kind])
 
 
 def step_of(kind: str) -> str:
@@ -88,11 +89,11 @@ def step_of(kind: str) -> str:
     return STEPS.get(kind, "look")
 
 
-def text_of(message: str, arguments: Mapping[str, str], *, is_narrow: bool = False) -> str:
+def text_of(message: str, arguments: Mapping[str, str], *, is_narrow: bool = False) -> Message:
     """The sentence of a notice; `is_narrow`: for somebody who may not read all accounts, so that it adds up none of the
     others."""
     shown = "overdraft.ahead.alone" if is_narrow and message == "overdraft.ahead" else message
-    return TEXTS[shown].format_map({name: _said(name, value) for name, value in arguments.items()})
+    return Message(TEXTS[shown], **{name: _argument(name, value) for name, value in arguments.items()})
 
 
 def visible_name(name: str) -> str:
@@ -108,11 +109,10 @@ def _is_seen(letter: str) -> bool:
     return unicodedata.category(letter) not in UNSEEN
 
 
-def _said(name: str, value: str) -> str:
+def _argument(name: str, value: str) -> Any:
     if name in DAYS:
-        day = date.fromisoformat(value)
-        return f"{day.day} {day:%B %Y}"
+        return date.fromisoformat(value)
     if name in AMOUNTS:
         amount, _, currency = value.partition(" ")
-        return f"{Decimal(amount).quantize(Decimal(1).scaleb(-minor_digits(currency))):,f} {currency}"
+        return Amount.of(Decimal(amount), currency)
     return visible_name(value)

@@ -7,8 +7,8 @@ from secrets import token_hex
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
+from analytics.messages import pack, unpack
 from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, LEASE_MAX, PROGRESS_MAX
 from storage.database import Row, Session, add_row, as_json, names_of, set_values
 
@@ -285,8 +285,9 @@ def refuse(session: Session, job: Job, refusal: RefusedBatch) -> None:
     """Store that a batch could not be imported: once, however often the source sends it. Raises JobEnded."""
     kept = session.rows("SELECT refusals FROM jobs WHERE user_id = $1 AND id = $2", job.user_id, job.id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
-    if asdict(refusal) not in refusals:
-        _update_unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
+    packed = {"name": refusal.name, "reason": pack(refusal.reason)}
+    if packed not in refusals:
+        _update_unfinished(session, job, "refusals = $3", as_json([*refusals, packed]))
 
 
 def check_running(session: Session, job: Job) -> None:
@@ -341,7 +342,7 @@ def _end(
         " attended = NULL,"
         " new_transactions = CASE WHEN $3 = 'completed' THEN coalesce(new_transactions, 0) ELSE new_transactions END"
         f" WHERE user_id = $1 AND id = $2 AND {UNFINISHED} RETURNING id",
-        *(job.user_id, job.id, status, error, now),
+        *(job.user_id, job.id, status, pack(error) if error is not None else None, now),
     )
     if ended:
         _forget_old(session, job, now)
@@ -376,9 +377,13 @@ def _update_unfinished(session: Session, job: Job, changes: str, *values: Any) -
 
 def _job(row: Row) -> Job:
     handle, refusals, attended = row.pop("handle"), row.pop("refusals"), row.pop("attended")
+    error = row.pop("error")
     return Job(
         handle=json.loads(handle) if handle else None,
-        refusals=tuple(RefusedBatch(**each) for each in json.loads(refusals or "[]")),
+        refusals=tuple(
+            RefusedBatch(name=each["name"], reason=unpack(each["reason"])) for each in json.loads(refusals or "[]")
+        ),
         attended=json.loads(attended) if attended else None,
+        error=unpack(error) if error is not None else None,
         **row,
     )

@@ -16,6 +16,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+import handlers  # noqa: F401 - sets the threads of Polars as in the product, before anything imports it
 from tests.citus import CITUS_URL, Citus, Watch
 from tests.citus import NOW as NOW
 from tests.engines import ENGINE, NONE, OpenStore, programs
@@ -142,11 +143,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is marked `long`, and of the cases of a `sampled` test all but an eighth, which each commit draws anew. Over
-    PostgreSQL all but tests about it, and half of the files about the store, imports and words, drawn too."""
+    PostgreSQL all but tests about it, and a quarter of the files about the store, imports and words, drawn too."""
     cases: dict[str, list[pytest.Item]] = {}
     left_out: set[pytest.Item] = set()
     files = sorted({item.path for item in items if _folder(item) in ("storage", "imports", "words")})
-    drawn = chance("files over PostgreSQL").sample(files, -(-len(files) // 2))
+    drawn = chance("files over PostgreSQL").sample(files, -(-len(files) // 4))
     for item in items:
         is_elsewhere = ENGINE.name == "postgresql" and item.path not in drawn
         is_apart = is_elsewhere and item.get_closest_marker("engine") is None

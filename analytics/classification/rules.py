@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from analytics.classification.facts import CATEGORIES, LEAVES, TYPES, category_of
 from analytics.letters import fold
+from analytics.messages import Message, message
 
 Operator = Literal["contains", "equals", "startswith"]
 OPERATORS: dict[str, Operator] = {"contains": "contains", "equals": "equals", "startswith": "startswith"}
@@ -43,7 +44,7 @@ class InvalidRule(ValueError):
     """A line of a rules file cannot be used."""
 
     def __init__(self, line: int, reason: str) -> None:
-        super().__init__(f"line {line}: {reason}")
+        super().__init__(Message("line {line}: {reason}", line=line, reason=message(reason)))
         self.line = line
         self.reason = reason
 
@@ -106,9 +107,9 @@ def parse_rules(text: str) -> list[Rule]:
             continue
         rule = _parse_rule(number, line)
         if rule.id in seen:
-            raise InvalidRule(number, f"id {rule.id} is taken by an earlier line")
+            raise InvalidRule(number, Message("id {id} is taken by an earlier line", id=rule.id))
         if len(rules) == RULES_MAX:
-            raise InvalidRule(number, f"more than {RULES_MAX} rules")
+            raise InvalidRule(number, Message("more than {limit} rules", limit=RULES_MAX))
         seen.add(rule.id)
         rules.append(rule)
     return rules
@@ -186,29 +187,33 @@ def _parse_rule(number: int, line: str) -> Rule:
     if not isinstance(given, dict):
         raise InvalidRule(number, "not a JSON object")
     if unknown := [key for key in given if key not in FIELDS]:
-        raise InvalidRule(number, f"unknown key {unknown[0]!r}; allowed are {', '.join(FIELDS)}")
+        raise InvalidRule(
+            number, Message("unknown key {key}; allowed are {allowed}", key=repr(unknown[0]), allowed=", ".join(FIELDS))
+        )
     tags = _tags(number, given.pop("tags", None))
     texts = {key: _text(number, key, value) for key, value in given.items() if value is not None}
     field, operator, value = (texts.get(key) for key in ("field", "operator", "value"))
     if field not in TEXT_FIELDS + KEY_FIELDS:
-        raise InvalidRule(number, f"field must be one of {', '.join(TEXT_FIELDS + KEY_FIELDS)}")
+        raise InvalidRule(
+            number, Message("field must be one of {allowed}", allowed=", ".join(TEXT_FIELDS + KEY_FIELDS))
+        )
     if operator not in OPERATORS:
-        raise InvalidRule(number, f"operator must be one of {', '.join(OPERATORS)}")
+        raise InvalidRule(number, Message("operator must be one of {allowed}", allowed=", ".join(OPERATORS)))
     if value is None or not comparable_value(field, value):
         raise InvalidRule(number, "value must not be empty")
     if len(value) > VALUE_LENGTH_MAX:
-        raise InvalidRule(number, f"value is longer than {VALUE_LENGTH_MAX} characters")
+        raise InvalidRule(number, Message("value is longer than {limit} characters", limit=VALUE_LENGTH_MAX))
     category, merchant, kind = (texts.get(key) for key in ("category", "merchant", "type"))
     if category is not None and category not in CATEGORIES:
-        raise InvalidRule(number, f"category must be one of {', '.join(CATEGORIES)}")
+        raise InvalidRule(number, Message("category must be one of {allowed}", allowed=", ".join(CATEGORIES)))
     if kind is not None and kind not in TYPES:
-        raise InvalidRule(number, f"type must be one of {', '.join(TYPES)}")
+        raise InvalidRule(number, Message("type must be one of {allowed}", allowed=", ".join(TYPES)))
     leaf, own = texts.get("detailedCategory"), texts.get("ownCategoryId")
     if leaf is not None:
         if leaf not in LEAVES:
             raise InvalidRule(number, "detailedCategory must be one that GET /categories lists")
         if category not in (None, category_of(leaf)):
-            raise InvalidRule(number, f"detailedCategory lies below {category_of(leaf)}")
+            raise InvalidRule(number, Message("detailedCategory lies below {category}", category=category_of(leaf)))
         category = category_of(leaf)
     if category is None and merchant is None and kind is None and own is None and not tags:
         raise InvalidRule(number, "nothing to do: give category, merchant, type or tags")
@@ -231,7 +236,12 @@ def _tags(number: int, names: object) -> tuple[str, ...]:
         return ()
     if not isinstance(names, list) or len(names) > TAGS_MAX or not all(map(is_tag, names)):
         raise InvalidRule(
-            number, f"tags must be at most {TAGS_MAX} texts of 1 to {TAG_LENGTH_MAX} printable characters"
+            number,
+            Message(
+                "tags must be at most {limit} texts of 1 to {characters} printable characters",
+                limit=TAGS_MAX,
+                characters=TAG_LENGTH_MAX,
+            ),
         )
     return tuple(names)
 
@@ -240,5 +250,5 @@ def _text(number: int, key: str, value: object) -> str:
     if key == "id" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or HALF_LETTER.search(value):
-        raise InvalidRule(number, f"{key} must be a text")
+        raise InvalidRule(number, Message("{key} must be a text", key=key))
     return value

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import get_args
 
+from analytics.messages import Message, message
 from analytics.minor_digits import minor_digits
 from connectors.bank_csv.amounts_and_dates import (
     FORMATS,
@@ -36,15 +37,15 @@ _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other
 _CODE = re.compile(r"\b[A-Z]{3}\b")
 _AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
 _OWN = re.compile("account|konto|rachunk|uctu|local|billing|booking|buchung|posted|settlement")  # its currency
-_HINT = "A profile of your own can say it: docs/csv-profiles.md."
+UNKNOWN = "The CSV layout is unknown: {reason}. A profile of your own can say it: docs/csv-profiles.md."
 
 
 class Undecided(UnsupportedFile):
     """Something that makes a difference to money may mean two things, so no other way to read the table is tried;
     `profile` is what was guessed of the rest."""
 
-    def __init__(self, message: str, profile: Profile) -> None:
-        super().__init__(message)
+    def __init__(self, reason: Message, profile: Profile) -> None:
+        super().__init__(reason)
         self.profile = profile
 
 
@@ -56,14 +57,14 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         fields["date"] = fields.pop("value_date")
     data = [row for row in rows[:_SAMPLE_ROWS] if sum(1 for cell in row if cell.strip()) > 1]
     if "date" not in fields:
-        raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the booking date. {_HINT}")
+        raise UnsupportedFile(UNKNOWN, reason=message("no column is recognised as the booking date"))
     if "amount" in fields and "debit" in fields and "credit" in fields:
         del fields["debit"], fields["credit"]  # the signed column contains both
     if "amount" in fields:
         fields.pop("debit", None)
         fields.pop("credit", None)
     elif not ("debit" in fields and "credit" in fields):
-        raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the amount. {_HINT}")
+        raise UnsupportedFile(UNKNOWN, reason=message("no column is recognised as the amount"))
     home, doubts = take_foreign_currency(fields, header, data)
     stated, open_currency = settle_currency(fields, header, data, preamble)
     doubts += [*open_currency, *settle_accounts(fields, header, data, preamble)]
@@ -78,7 +79,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
     dates = [cell for cell in cells_of(fields["date"], header, data) if any(character.isdigit() for character in cell)]
     formats = _formats([cell for cell in dates if "date" in kinds(cell)])
     if dates and not formats:
-        raise UnsupportedFile(f"The CSV layout is unknown: the dates have no known format. {_HINT}")
+        raise UnsupportedFile(UNKNOWN, reason=message("the dates have no known format"))
     profile = Profile(
         name="generic",
         columns=fields,
@@ -93,7 +94,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         is_account_per_currency="currency" in fields and "account" not in fields and is_mixed(fields, header, data),
     )
     if doubts:
-        raise Undecided(f"The CSV layout is unknown: {doubts[0]}. {_HINT}", profile)
+        raise Undecided(Message(UNKNOWN, reason=message(doubts[0])), profile)
     return profile, f'its words name {", ".join(sorted(fields))}; dates are {profile.date[0]}, decimals "{mark}"'
 
 
@@ -230,7 +231,7 @@ def _mark(amounts: Sequence[str], codes: Collection[str], delimiter: str | None 
     try:
         mark = decimal_mark(amounts)
     except ValueError:
-        raise UnsupportedFile(f"The CSV layout is unknown: amounts use two decimal marks. {_HINT}") from None
+        raise UnsupportedFile(UNKNOWN, reason=message("amounts use two decimal marks")) from None
     if mark is not None:
         return mark
     usual: Mark = "," if delimiter == ";" else "."
@@ -238,9 +239,7 @@ def _mark(amounts: Sequence[str], codes: Collection[str], delimiter: str | None 
     if any(minor_digits(code) == 3 for code in codes):
         return marks[0] if len(marks) == 1 else usual
     if usual in marks or (marks and delimiter is None):
-        raise UnsupportedFile(
-            f"The CSV layout is unknown: decimals and thousands of the amounts cannot be told apart. {_HINT}"
-        )
+        raise UnsupportedFile(UNKNOWN, reason=message("decimals and thousands of the amounts cannot be told apart"))
     return usual
 
 
@@ -252,9 +251,7 @@ def _formats(dates: Sequence[str]) -> list[str]:
     try:
         return fitting_formats(FORMATS, usual)[:1]  # a date in another format is refused by the reader, with its line
     except ValueError:
-        raise UnsupportedFile(
-            f"The CSV layout is unknown: day and month of the dates cannot be told apart. {_HINT}"
-        ) from None
+        raise UnsupportedFile(UNKNOWN, reason=message("day and month of the dates cannot be told apart")) from None
 
 
 def _is_amount_at_times(cells: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.messages import Message, message
 from connectors.bank_csv.amounts_and_dates import currency_beside, sides_beside
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking, kinds
@@ -102,26 +103,29 @@ def layout_of(
     )
 
 
-def guess_in_words(layout: CsvLayout) -> str:
+def guess_in_words(layout: CsvLayout) -> Message:
     """One sentence that says what was guessed, for reports in text form."""
-    parts = [
-        ("booking date", layout.columns_in_words("date")),
-        ("amount", layout.columns_in_words("amount")),
-        ("outgoing", layout.columns_in_words("debit")),
-        ("incoming", layout.columns_in_words("credit")),
-        ("counterpart", layout.columns_in_words("name", "payer", "payee")),
-        ("purpose", layout.columns_in_words("purpose")),
-        ("account", layout.columns_in_words("account", "account_name")),
-        ("the counterpart's account", layout.columns_in_words("counterpart_iban")),
+    columns = [
+        Message(template, names=names)
+        for template, fields in _COLUMNS.items()
+        if (names := layout.columns_in_words(*fields))
     ]
-    columns = ", ".join(f"{role} from {name}" for role, name in parts if name)
-    said = [columns, _SIGNS[layout.sign], _CURRENCIES[layout.currency_source].format(layout.currency)]
-    if layout.other_reading:
-        said.append('"{}" may also be "{}"'.format(*layout.other_reading))
-    return f"{GUESSED}{'; '.join(said)}."
+    signs = message(_SIGNS[layout.sign])
+    currency = Message(_CURRENCIES[layout.currency_source], currency=layout.currency)
+    if not layout.other_reading:
+        return Message(GUESSED + "{columns}; {signs}; {currency}.", columns=columns, signs=signs, currency=currency)
+    read, other = layout.other_reading
+    doubt = Message('"{read}" may also be "{other}"', read=read, other=other)
+    return Message(
+        GUESSED + "{columns}; {signs}; {currency}; {doubt}.",
+        columns=columns,
+        signs=signs,
+        currency=currency,
+        doubt=doubt,
+    )
 
 
-def guesses_in_words(layouts: Iterable[CsvLayout]) -> list[str]:
+def guesses_in_words(layouts: Iterable[CsvLayout]) -> list[Message]:
     """A sentence for each guessed layout."""
     return [guess_in_words(each) for each in layouts if each.is_guessed]
 
@@ -136,6 +140,16 @@ def check_layouts(layouts: Sequence[CsvLayout], *, is_chosen: bool = False) -> N
         raise UnsupportedFile(UNSIGNED)
 
 
+_COLUMNS = {
+    "booking date from {names}": ("date",),
+    "amount from {names}": ("amount",),
+    "outgoing from {names}": ("debit",),
+    "incoming from {names}": ("credit",),
+    "counterpart from {names}": ("name", "payer", "payee"),
+    "purpose from {names}": ("purpose",),
+    "account from {names}": ("account", "account_name"),
+    "the counterpart's account from {names}": ("counterpart_iban",),
+}
 _SIGNS = {
     "written": "signs as written",
     "words": "signs by the words of a column",
@@ -146,13 +160,13 @@ _SIGNS = {
     "unknown": "signs unknown",
 }
 _CURRENCIES = {
-    "column": "currency {} of a column",
-    "header": "currency {} of the header",
-    "file": "currency {} named above the table",
-    "amounts": "currency {} written beside the amounts",
-    "account": "currency {} of the account's country",
-    "layout": "currency {} of the layout",
-    "assumed": "currency {} assumed, as the file names none",
+    "column": "currency {currency} of a column",
+    "header": "currency {currency} of the header",
+    "file": "currency {currency} named above the table",
+    "amounts": "currency {currency} written beside the amounts",
+    "account": "currency {currency} of the account's country",
+    "layout": "currency {currency} of the layout",
+    "assumed": "currency {currency} assumed, as the file names none",
 }
 
 

@@ -127,7 +127,9 @@ def _by_choice(fitting: Sequence[RecognisedFile], is_suitable: Callable[[Recogni
     for field, references in best.profile.columns.items():
         places = [place_of(text, names) for text in references]
         if not any(place is not None and -width <= place < width for place in places):
-            raise UnsupportedFile(f"The chosen layout takes {field} from a column that the file does not have.")
+            raise UnsupportedFile(
+                "The chosen layout takes {field} from a column that the file does not have.", field=field
+            )
     return best
 
 
@@ -227,12 +229,17 @@ def _by_guessing(tried: Sequence[Head]) -> RecognisedFile:
             if len(row) > 1 and (best is None or score > best[0]):
                 best = (score, head, index)
     if best is None:
-        raise UnsupportedFile(f"Not a CSV file: none of its first {HEADER_ROWS_MAX} rows has two columns.")
+        raise UnsupportedFile("Not a CSV file: none of its first {limit} rows has two columns.", limit=HEADER_ROWS_MAX)
     _, head, index = best
     rows = head.rows
     try:
         profile, why = generic_profile(rows[index], rows[index + 1 :], rows[:index], head.delimiter)
-        return head.file(profile, f"row {index + 1}: {why}", begin=index + 1, names=rows[index])
+        return head.file(
+            profile,
+            f"row {index + 1}: {why}",
+            begin=index + 1,
+            names=rows[index],
+        )
     except Undecided as doubt:
         raise UnknownLayout(str(doubt), head.file(doubt.profile, "", begin=index + 1, names=rows[index])) from None
     except UnsupportedFile as refusal:

@@ -145,7 +145,7 @@ class RowReader:
             if word not in PENDING_WORDS and (text.strip() or day is None):
                 if not text.strip() and sum(1 for cell in row if cell.strip()) <= _TOTAL_CELLS_MAX:
                     return Note(row, amount)  # a line of totals without a date
-                raise MalformedFile(f"Line {line}: the booking date cannot be read.")
+                raise MalformedFile("Line {line}: the booking date cannot be read.", line=line)
         is_pending = not is_dated or any(
             place < len(row) and comparable(row[place]) in words for place, words in self._pending
         )
@@ -157,7 +157,7 @@ class RowReader:
         but a guess takes no such code. Raises MalformedFile."""
         code = one_currency(text) if text else None
         if text and code is None and self._profile.name == "generic":
-            raise MalformedFile(f"Line {line}: the currency cannot be read.")
+            raise MalformedFile("Line {line}: the currency cannot be read.", line=line)
         return code or (text.upper() if _CURRENCY.fullmatch(text.upper()) else None)
 
     def _booking(
@@ -255,9 +255,14 @@ class RowReader:
             and any(cells)
             and not all(comparable(cell) in ("-", "--", "n/a", "offen") for cell in cells)
         ):
-            raise MalformedFile(f"Line {line}: the amount cannot be read.")
+            raise MalformedFile("Line {line}: the amount cannot be read.", line=line)
         if day is not None and len(row) < self.width and not any(cells):
-            raise MalformedFile(f"Line {line}: the row ends after {len(row)} of {self.width} columns.")
+            raise MalformedFile(
+                "Line {line}: the row ends after {count} of {width} columns.",
+                count=len(row),
+                line=line,
+                width=self.width,
+            )
         return Note(row, self._balance(row), day)
 
     def _balance(self, row: Sequence[str]) -> Decimal | None:

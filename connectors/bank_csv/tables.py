@@ -56,9 +56,9 @@ class Reading:
         last: list[str] = []
         for index, row in enumerate(self._cells(lines)):
             if index > IDLE_MAX + 3 * self.count:
-                raise LimitExceeded(f"Line {lines.number}: far more lines than bookings.")
+                raise LimitExceeded("Line {line}: far more lines than bookings.", line=lines.number)
             if len(row) > COLUMNS_MAX:
-                raise LimitExceeded(f"Line {lines.number}: more than {COLUMNS_MAX} columns.")
+                raise LimitExceeded("Line {line}: more than {limit} columns.", limit=COLUMNS_MAX, line=lines.number)
             if index > self.file.header_row and any(row):
                 yield from self._row(row, lines.number)
             last = row
@@ -73,12 +73,15 @@ class Reading:
         try:
             for row in takewhile(lambda row: row[-1:] != [_END], table):
                 if row and row[-1].endswith(_END):
-                    raise MalformedFile(f"Line {lines.number}: a closing quote is missing in the row that ends here.")
+                    raise MalformedFile(
+                        "Line {line}: a closing quote is missing in the row that ends here.", line=lines.number
+                    )
                 yield row
         except csv.Error:
             raise LimitExceeded(
-                f"Line {lines.number}: a field is longer than {csv.field_size_limit()} characters, or its closing "
-                "quote is missing."
+                "Line {line}: a field is longer than {limit} characters, or its closing quote is missing.",
+                limit=csv.field_size_limit(),
+                line=lines.number,
             ) from None
 
     def _row(self, row: list[str], line: int) -> Iterator[Record]:
@@ -97,11 +100,11 @@ class Reading:
             return
         self.count += 1
         if self.count > ENTRIES_MAX:
-            raise LimitExceeded(f"The CSV file holds more than {ENTRIES_MAX} bookings.")
+            raise LimitExceeded("The CSV file holds more than {limit} bookings.", limit=ENTRIES_MAX)
         if not result.is_dated:
             self.undated.append(result)
             if len(self.undated) > UNDATED_MAX:
-                raise MalformedFile(f"Line {line}: too many bookings without a date.")
+                raise MalformedFile("Line {line}: too many bookings without a date.", line=line)
             return
         self.times = [*self.times[:1], next(filter(None, map(time_in, row)), "")]
         yield from self._with_undated(result)
@@ -112,7 +115,7 @@ class Reading:
         width = self.width if len(row) == self.last_width else min(self.width, self.last_width)
         is_cut = len(row) < width < sys.maxsize and row[0][:1].isdigit() and not row[0].strip("0123456789./- ")
         if is_cut or lines.last.count('"') % 2:
-            raise MalformedFile(f"Line {lines.number}: the file ends inside a row.")
+            raise MalformedFile("Line {line}: the file ends inside a row.", line=lines.number)
 
     def _with_undated(self, booking: Booking) -> Iterator[Record]:
         waiting, self.undated = self.undated, []

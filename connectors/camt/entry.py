@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from analytics.messages import Message
 from analytics.records import TransactionRecord
 from connectors.camt.texts import Texts, text
 from connectors.limits import CODE_CHARACTERS_MAX
@@ -99,7 +100,7 @@ def read_day(texts: Texts, *paths: str) -> date | None:
     try:
         return parse_date(written)
     except ValueError:
-        raise ValueError(f"its {paths[0].partition('/')[0]} is not a date") from None
+        raise ValueError(Message("its {field} is not a date", field=paths[0].partition("/")[0])) from None
 
 
 def _number(written: str) -> Decimal:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from lxml import etree
 from msgspec import Struct, field
 
+from analytics.messages import message
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt.entry import Own, read_amount, read_day, read_entry
 from connectors.camt.texts import Texts, local_name, read_entry_texts, read_texts, text
@@ -81,7 +82,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 _refuse_doctype(element)
                 statement = _begin_statement(holder, entries)
             if holder is not statement.element:
-                raise MalformedFile(f"entry {entries + 1}: stands outside its statement.")
+                raise MalformedFile("entry {entry}: stands outside its statement.", entry=entries + 1)
             if statement.own is None or source.unswept > _SWEEP_MARKS or not is_entry:
                 _absorb(statement, before=element)
                 source.unswept = 0
@@ -94,19 +95,18 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 transactions = _transactions(entry, details, statement, entries)
                 bookings += len(transactions)
                 if bookings > ENTRIES_MAX:
-                    raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
+                    raise LimitExceeded("more than {limit} bookings in one file.", limit=ENTRIES_MAX)
                 yield from transactions
             else:
                 yield _statement_record(statement)
                 statements += 1
                 if statements > STATEMENTS_MAX:
-                    raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
+                    raise LimitExceeded("more than {limit} statements in one file.", limit=STATEMENTS_MAX)
                 statement = None
             element.clear()
             source.begin_window()
     except etree.XMLSyntaxError as error:
-        line = f"line {error.lineno}" if error.lineno else "the file"
-        raise MalformedFile(f"{line}: not well-formed XML, or cut off.") from None
+        raise MalformedFile("line {line}: not well-formed XML, or cut off.", line=error.lineno or 1) from None
     _refuse_doctype(events.root)
     if not statements:
         raise MalformedFile("the message holds no statement.")
@@ -115,7 +115,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 def _begin_statement(element: etree._Element | None, entries: int) -> _OpenStatement:
     message = _STATEMENTS.get(local_name(element.tag)) if element is not None else None
     if element is None or message is None:
-        raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
+        raise MalformedFile("entry {entry}: stands outside a statement.", entry=entries + 1)
     return _OpenStatement(message, element)
 
 
@@ -126,7 +126,7 @@ def _transactions(
     try:
         transactions = read_entry(entry, details, statement.own)
     except ValueError as error:
-        raise MalformedFile(f"entry {number}: {error}.") from None
+        raise MalformedFile("entry {entry}: {reason}.", entry=number, reason=message(str(error))) from None
     for transaction in transactions:
         if transaction.status == "pending":
             statement.pending += 1
@@ -244,7 +244,7 @@ def _balance(balance: Texts) -> Balance:
         is_debit = text(balance, "CdtDbtInd") == "DBIT"  # may be missing: a credit
         return -amount if is_debit else amount, read_day(balance, "Dt/Dt", "Dt/DtTm", "Dt")
     except ValueError as error:
-        raise MalformedFile(f"a balance: {error}.") from None
+        raise MalformedFile("a balance: {reason}.", reason=message(str(error))) from None
 
 
 def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
@@ -257,7 +257,7 @@ def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
         if name == "Bal":
             statement.balances.append(read_texts(child))
             if len(statement.balances) > XML_BALANCES_MAX:
-                raise LimitExceeded(f"more than {XML_BALANCES_MAX} balances in one statement.")
+                raise LimitExceeded("more than {limit} balances in one statement.", limit=XML_BALANCES_MAX)
         elif name in _HEADER and name not in statement.header:
             statement.header[name] = child.text or ""
             statement.header.update(read_texts(child, below=name))

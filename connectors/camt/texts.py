@@ -129,7 +129,9 @@ class _Shape:
         for place, (tag, size) in enumerate(zip(tags, sizes, strict=True)):
             parent, part = above.pop() if above else (below, self.parts[0])
             if len(tag) > XML_TAG_CHARACTERS_MAX:
-                raise LimitExceeded(f"a name of more than {XML_TAG_CHARACTERS_MAX} characters, namespace included.")
+                raise LimitExceeded(
+                    "a name of more than {limit} characters, namespace included.", limit=XML_TAG_CHARACTERS_MAX
+                )
             name = local_name(tag)
             path = None if parent is None else f"{parent}/{name}" if parent else name
             if path is None or len(path) > _PATH_CHARACTERS_MAX or (size and name in _SKIPPED):

@@ -60,7 +60,9 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
         elif current:
             current.lines.append(line)
             if len(current.lines) > FIELD_LINES_MAX:
-                raise LimitExceeded(f"line {number}: a field of more than {FIELD_LINES_MAX} lines.")
+                raise LimitExceeded(
+                    "line {line}: a field of more than {limit} lines.", limit=FIELD_LINES_MAX, line=number
+                )
     if current:
         yield current
 
@@ -88,9 +90,9 @@ class NumberedLines:
                 number = self._lines.number
                 characters += len(line)
                 if characters > FILE_BYTES_MAX:
-                    raise LimitExceeded(f"line {number}: longer than allowed.")
+                    raise LimitExceeded("line {line}: longer than allowed.", line=number)
                 if number > LINES_MAX:
-                    raise LimitExceeded(f"more than {LINES_MAX} lines in one file.")
+                    raise LimitExceeded("more than {limit} lines in one file.", limit=LINES_MAX)
                 if number == 1 and line.startswith(LINE_MARK):
                     end = LINE_MARK
                 for part in line.rstrip("\n").split(end):
@@ -98,11 +100,11 @@ class NumberedLines:
                     yield number, part
         except UnicodeError:
             raise MalformedFile(
-                f"line {self._lines.number + 1}: not text in the encoding the file begins with."
+                "line {line}: not text in the encoding the file begins with.", line=self._lines.number + 1
             ) from None
 
     def _count(self, line: str) -> None:
         if ":61:" in line and (tag := _tag_of(line.rpartition(_ENVELOPE)[2])) and tag[1] == "61":
             self.entries += 1
             if self.entries > ENTRIES_MAX:
-                raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
+                raise LimitExceeded("more than {limit} bookings in one file.", limit=ENTRIES_MAX)

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from msgspec import Struct, field
 
+from analytics.messages import message
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
@@ -67,7 +68,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         if item.tag == "20" or statement is None or _begins_another(item, statement):
             statements += 1
             if statements > STATEMENTS_MAX:
-                raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
+                raise LimitExceeded("more than {limit} statements in one file.", limit=STATEMENTS_MAX)
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
                 yield from _close_statement(statement)
@@ -82,7 +83,11 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     transactions += len(statement.held) + (statement.entry is not None)
     yield from _close_statement(statement)
     if transactions != source.entries:
-        raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
+        raise MalformedFile(
+            "{entries} lines begin with :61:, but {transactions} bookings were found.",
+            entries=source.entries,
+            transactions=transactions,
+        )
 
 
 class _OpenBlock(Struct):
@@ -119,7 +124,7 @@ def _next_block(item: Field, last: _OpenBlock | None) -> _OpenBlock:
         return _OpenBlock()
     amount, _, currency = _balance(item)
     if last.closing is None or amount != last.closing[0] or currency != last.currency:
-        raise MalformedFile(f"line {item.line}: a second opening balance that names no account.")
+        raise MalformedFile("line {line}: a second opening balance that names no account.", line=item.line)
     return _OpenBlock(account=last.account, sequence=last.sequence)
 
 
@@ -129,7 +134,7 @@ def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:
             statement.details.append(item)
             statement.details_size += sum(map(len, item.lines)) + len(item.lines)
             if statement.details_size > DETAILS_CHARACTERS_MAX:
-                raise LimitExceeded(f"line {item.line}: a booking with more text than allowed.")
+                raise LimitExceeded("line {line}: a booking with more text than allowed.", line=item.line)
         return
     yield from _end_entry(statement)
     content = item.lines[0].strip()
@@ -164,7 +169,7 @@ def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
     if statement.record is not None:
         yield from _release_entries(statement, statement.record)
     elif len(statement.held) > HELD_ENTRIES_MAX:
-        raise LimitExceeded(f"more than {HELD_ENTRIES_MAX} bookings before the statement's currency.")
+        raise LimitExceeded("more than {limit} bookings before the statement's currency.", limit=HELD_ENTRIES_MAX)
 
 
 def _release_entries(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:
@@ -226,12 +231,12 @@ def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, accoun
     line = _LONG_DATE.sub(r"\1", entry.lines[0].strip(), count=1)
     parts = _LINE.fullmatch(line)
     if parts is None:
-        raise MalformedFile(f"line {entry.line}: a :61: that cannot be read.")
+        raise MalformedFile("line {line}: a :61: that cannot be read.", line=entry.line)
     try:
         amount = _amount(parts["amount"])
         value_date = _short_date(parts["value"])
     except ValueError as error:
-        raise MalformedFile(f"line {entry.line}: a :61: with {error}.") from None
+        raise MalformedFile("line {line}: a :61: with {reason}.", line=entry.line, reason=message(str(error))) from None
     is_debit = parts["mark"].upper() in ("D", "RC", "ED")  # a reversed credit reduces the balance
     amount = -amount if is_debit else amount
     currency = account.currency
@@ -289,11 +294,13 @@ def _balance(item: Field) -> tuple[Decimal | None, date | None, str | None]:
     if parts is None:
         if not content or "null" in content.lower():  # an empty value in the bank's own program
             return None, None, None
-        raise MalformedFile(f"line {item.line}: a balance that cannot be read.")
+        raise MalformedFile("line {line}: a balance that cannot be read.", line=item.line)
     try:
         amount = _amount(parts["amount"])
     except ValueError as error:
-        raise MalformedFile(f"line {item.line}: a balance with {error}.") from None
+        raise MalformedFile(
+            "line {line}: a balance with {reason}.", line=item.line, reason=message(str(error))
+        ) from None
     try:
         day = _short_date(parts["date"][-6:])
     except ValueError:

@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal
 
 from msgspec import Struct, field
 
+from analytics.messages import Message, message
 from analytics.minor_digits import MINOR_DIGITS_USUAL as USUAL_DIGITS
 from analytics.minor_digits import in_digits, minor_digits
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
@@ -79,10 +80,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     for count, token in enumerate(tokens(stream, head)):
         line = token.line
         if count > TAGS_MAX + TAGS_PER_BOOKING * reader.bookings:
-            raise LimitExceeded(f"Line {line}: far more tags than bookings.")
+            raise LimitExceeded("Line {line}: far more tags than bookings.", line=line)
         yield from reader.take(token)
     if not reader.is_ended:
-        raise MalformedFile(f"Line {line}: the file ends before its closing OFX tag.")
+        raise MalformedFile("Line {line}: the file ends before its closing OFX tag.", line=line)
     reader.check_doubt()
     if not reader.statements:
         raise UnsupportedFile("The OFX file holds no account statement.")
@@ -151,7 +152,7 @@ class _TagReader(Struct):
         if self.booking is not None:
             key = name if parent in _BOOKINGS else f"{parent}.{name}"
             if key in _ONCE and key in self.booking:
-                raise self._malformed(f"a booking has two {key} values")
+                raise self._malformed(Message("a booking has two {key} values", key=key))
             self.booking.setdefault(key, value)
         elif self.statement is not None:
             if name == "TRNAMT" and parent in _LISTS:
@@ -167,7 +168,7 @@ class _TagReader(Struct):
         self.booking = None
         self.bookings += 1
         if self.bookings > ENTRIES_MAX:
-            raise LimitExceeded(f"The OFX file holds more than {ENTRIES_MAX} bookings.")
+            raise LimitExceeded("The OFX file holds more than {limit} bookings.", limit=ENTRIES_MAX)
         account = self._account(has_booking=True)
         text = values.get
         written = text("TRNAMT", "")
@@ -341,4 +342,4 @@ class _TagReader(Struct):
         return decode_value(self.statement.get(key, b""), self.charset).strip()
 
     def _malformed(self, reason: str) -> MalformedFile:
-        return MalformedFile(f"Line {self.line}: {reason}.")
+        return MalformedFile("Line {line}: {reason}.", line=self.line, reason=message(reason))

@@ -49,7 +49,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
         while match := _TAG.search(buffer, position):
             closing, name, comment, cdata, _, declaration = match.groups()
             if declaration:
-                raise MalformedFile(f"Line {line}: a document type declaration is not allowed.")
+                raise MalformedFile("Line {line}: a document type declaration is not allowed.", line=line)
             end = match.end()
             if not name:
                 mark = b"-->" if comment else b"]]>" if cdata else b">"
@@ -63,7 +63,9 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
                 parts.append(piece)
                 size += len(piece)
             if size > VALUE_BYTES_MAX:
-                raise LimitExceeded(f"Line {line}: a value is longer than {VALUE_BYTES_MAX} bytes.")
+                raise LimitExceeded(
+                    "Line {line}: a value is longer than {limit} bytes.", limit=VALUE_BYTES_MAX, line=line
+                )
             if name:
                 if waiting:
                     yield Token(waiting[0], waiting[1], b"".join(parts), waiting[2])
@@ -78,7 +80,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
             position = end
         buffer = buffer[position:]
         if len(buffer) > VALUE_BYTES_MAX:
-            raise LimitExceeded(f"Line {line}: a value is longer than {VALUE_BYTES_MAX} bytes.")
+            raise LimitExceeded("Line {line}: a value is longer than {limit} bytes.", limit=VALUE_BYTES_MAX, line=line)
     if waiting:
         parts.append(buffer)
         yield Token(waiting[0], waiting[1], b"".join(parts), waiting[2])

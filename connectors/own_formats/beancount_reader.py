@@ -119,7 +119,7 @@ class _OpenLedger:
         yield from self.end()
         self._accounts += 1
         if self._accounts > STATEMENTS_MAX:
-            raise LimitExceeded(f"The file holds more than {STATEMENTS_MAX} accounts.")
+            raise LimitExceeded("The file holds more than {limit} accounts.", limit=STATEMENTS_MAX)
         yield account_of(directive.cells(ACCOUNT))
         self._name, self._statement = directive.rest, StatementRecord()
 
@@ -143,7 +143,7 @@ class _OpenLedger:
         elif other != ADJUSTMENTS:
             self._bookings += 1
             if self._bookings > ENTRIES_MAX:
-                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
+                raise LimitExceeded("The file holds more than {limit} bookings.", limit=ENTRIES_MAX)
             yield _booking(directive, amount, currency)
 
     def _check(self, directive: Directive) -> None:
@@ -215,4 +215,4 @@ def _unquote(match: re.Match[str] | None, group: int) -> str | None:
 
 
 def _damage(number: int, error: Exception) -> MalformedFile:
-    return MalformedFile(f"Line {number}: cannot be read.", detail=type(error).__name__)
+    return MalformedFile("Line {line}: cannot be read.", line=number, detail=type(error).__name__)

@@ -113,13 +113,13 @@ def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
     try:
         for number, row in enumerate(rows, 1):
             if number > ENTRIES_MAX:
-                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
+                raise LimitExceeded("The file holds more than {limit} bookings.", limit=ENTRIES_MAX)
             if account is None or any(row[name] != account[name] for name in ACCOUNT_COLUMNS):
                 if account is not None:
                     yield _closing(account)
                 accounts += 1
                 if accounts > STATEMENTS_MAX:
-                    raise LimitExceeded(f"The file holds more than {STATEMENTS_MAX} accounts.")
+                    raise LimitExceeded("The file holds more than {limit} accounts.", limit=STATEMENTS_MAX)
                 yield account_of(row)
             account = row
             if row.get("is_adjusting_entry") != YES:
@@ -127,7 +127,7 @@ def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
         if account is not None:
             yield _closing(account)
     except (ValueError, ArithmeticError, KeyError, TypeError) as error:
-        raise MalformedFile(f"{place} {number}: cannot be read.", detail=type(error).__name__) from error
+        raise MalformedFile(f"{place} {{line}}: cannot be read.", line=number, detail=type(error).__name__) from error
 
 
 def _closing(row: Cells) -> StatementRecord:

@@ -80,9 +80,14 @@ def read(stream: BinaryIO, *, head: bytes = b"") -> Iterator[Record]:
             raise MalformedFile("Line 1: not the header of a bankdata CSV.")
         for number, cells in enumerate(lines, 1):
             if number > ENTRIES_MAX:
-                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} lines.")
+                raise LimitExceeded("The file holds more than {limit} lines.", limit=ENTRIES_MAX)
             if len(cells) != len(header):
-                raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(header)} are expected.")
+                raise MalformedFile(
+                    "Line {line}: {found} columns where {wanted} are expected.",
+                    line=lines.line_num,
+                    found=len(cells),
+                    wanted=len(header),
+                )
             line = {
                 name: (_unwrap(cell) if name in WORDS else _unguard(cell)) or None
                 for name, cell in zip(header, cells, strict=True)
@@ -98,7 +103,7 @@ def read(stream: BinaryIO, *, head: bytes = b"") -> Iterator[Record]:
             else:
                 statement = _statement(line, statement or StatementRecord())
     except (ValueError, ArithmeticError, KeyError, TypeError, csv.Error) as error:
-        raise MalformedFile(f"Line {lines.line_num}: cannot be read.", detail=type(error).__name__) from error
+        raise MalformedFile("Line {line}: cannot be read.", line=lines.line_num, detail=type(error).__name__) from error
     if account is not None:
         yield statement or StatementRecord()
 

@@ -98,7 +98,9 @@ def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if lines.number == 1:
                 raise UnsupportedFile("not JSON lines that bankdata exported.") from error
-            raise MalformedFile(f"Line {lines.number}: cannot be read.", detail=type(error).__name__) from error
+            raise MalformedFile(
+                "Line {line}: cannot be read.", line=lines.number, detail=type(error).__name__
+            ) from error
         yield row
 
 

@@ -49,7 +49,7 @@ def texts(
             while rows := cursor.fetchmany(ROWS_AT_ONCE):
                 characters += sum(len(value) for row in rows for value in row if value)
                 if characters > characters_max:
-                    raise LimitExceeded(f"the file holds more than {characters_max} characters of text.")
+                    raise LimitExceeded("the file holds more than {limit} characters of text.", limit=characters_max)
                 yield from rows
     except duckdb.Error as error:
         raise MalformedFile("the Parquet file is damaged or cut off.", detail=type(error).__name__) from error
@@ -80,5 +80,5 @@ def _check(
         raise UnsupportedFile("not a Parquet file that bankdata exported.")
     claimed = database.execute("SELECT num_rows FROM parquet_file_metadata($1)", [str(path)]).fetchall()
     if claimed[0][0] > rows_max:
-        raise LimitExceeded(f"the file holds more than {rows_max} rows.")
+        raise LimitExceeded("the file holds more than {limit} rows.", limit=rows_max)
     return types

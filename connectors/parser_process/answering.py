@@ -2,6 +2,7 @@
 
 from typing import BinaryIO
 
+from analytics.messages import pack
 from connectors import formats
 from connectors.bank_csv.reader import explain
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
@@ -28,7 +29,7 @@ def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
 
 
 def _refusal(error: SourceError) -> FileRefusal:
-    reason, detail = str(error), error.detail
+    reason, detail = pack(str(error)), error.detail
     if isinstance(error, LimitExceeded):
         return FileRefusal(kind="LimitExceeded", reason=reason, detail=detail)
     if isinstance(error, UnsupportedFile):

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from analytics.messages import unpack
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import Profile
@@ -42,7 +43,8 @@ class FileRefusal(Struct, frozen=True, kw_only=True):
     def error(self) -> SourceError:
         """The refusal as an exception; its texts come from the parsing process and are cleaned."""
         errors = {"UnsupportedFile": UnsupportedFile, "MalformedFile": MalformedFile, "LimitExceeded": LimitExceeded}
-        return errors[self.kind](clean(self.reason, _REASON_CHARACTERS_MAX), detail=clean(self.detail) or "")
+        reason = unpack(clean(self.reason, _REASON_CHARACTERS_MAX) or "")
+        return errors[self.kind](reason, detail=clean(self.detail) or "")
 
 
 class FormatName(Struct, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ def _accounts(stream: BinaryIO) -> Iterator[tuple[str, list[Row]]]:
         letter, value = line[:1].upper(), line[1:].strip()
         if letter == "!":
             if record:
-                raise MalformedFile(f"Line {lines.number}: a record has no end.")
+                raise MalformedFile("Line {line}: a record has no end.", line=lines.number)
             kind = value.lower().removeprefix("type:").strip()
             if kind == "account" or (kind in _BOOKING_TYPES and not account):
                 yield account, rows
@@ -69,14 +69,14 @@ def _accounts(stream: BinaryIO) -> Iterator[tuple[str, list[Row]]]:
                 rows.append(_row(record, lines.number))
             record = {}
     if record:
-        raise MalformedFile(f"Line {lines.number}: a record has no end.")
+        raise MalformedFile("Line {line}: a record has no end.", line=lines.number)
     yield account, rows
 
 
 def _row(record: dict[str, str], line: int) -> Row:
     values = {**record, "T": record.get("T") or record.get("U", ""), "D": _day(record.get("D", ""))}
     if "amount" not in kinds(values["T"]):
-        raise MalformedFile(f"Line {line}: a record without an amount that can be read.")
+        raise MalformedFile("Line {line}: a record without an amount that can be read.", line=line)
     sign = "" if values["T"][:1] in "+-" else "+"  # the format has signs: none is a credit
     return [f"{sign}{values['T']}" if letter == "T" else values.get(letter, "") for letter in _LETTERS]
 

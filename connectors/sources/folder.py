@@ -134,7 +134,7 @@ def checked_folder(text: str) -> Path:
     """The folder of a new connection, absolute and without symbolic links. Raises Misconfigured."""
     path = Path(text).expanduser()
     if not path.is_dir():
-        raise Misconfigured(f"There is no folder {path}.")
+        raise Misconfigured("There is no folder {path}.", path=path)
     return path.resolve()
 
 
@@ -176,7 +176,7 @@ def _check_place(folder: int, name: str) -> None:
     into other users' folders."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise Misconfigured(f"{name} in the folder of this connection is not a folder. Move it away.")
+            raise Misconfigured("{name} in the folder of this connection is not a folder. Move it away.", name=name)
 
 
 def _new_files(folder: int, now: datetime) -> list[str]:

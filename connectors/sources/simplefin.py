@@ -17,8 +17,9 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.messages import Message
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
-from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Step
 from connectors.connector import (
     Connection,
     ConsentRevoked,
@@ -36,11 +37,8 @@ SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts off more, and
 TOKEN_CHARACTERS_MAX = 2_000
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone
 
-TOKEN = FormField(name="token", label=Sentence(en="SimpleFIN token", de="SimpleFIN-Token"), is_secret=True)
-NO_TOKEN = Sentence(
-    en="That is no token of this SimpleFIN server. Copy all of it.",
-    de="Das ist kein Token dieses SimpleFIN-Servers. Kopieren Sie ihn ganz.",
-)
+TOKEN = FormField(name="token", label=Message("SimpleFIN token"), is_secret=True)
+NO_TOKEN = Message("That is no token of this SimpleFIN server. Copy all of it.")
 USED = (
     "This token has been used before or does not exist. If it was not you, somebody else may have access: disable it at"
     " SimpleFIN, then make another one."
@@ -52,10 +50,7 @@ class SimpleFin(LiveSource):
 
     name = "simplefin"
     title = "SimpleFIN"
-    about = Sentence(
-        en="Banks of the United States and Canada, with a SimpleFIN subscription of your own.",
-        de="Banken in den USA und Kanada, mit einem eigenen Abonnement bei SimpleFIN.",
-    )
+    about = Message("Banks of the United States and Canada, with a SimpleFIN subscription of your own.")
     is_set_up = True
     is_local = False
     unattended_syncs_max = 24
@@ -66,10 +61,7 @@ class SimpleFin(LiveSource):
         self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
         place = f"SimpleFIN ({parts.netloc}/simplefin/create)"
         self._question = Question(
-            text=Sentence(
-                en=f"Make a token at {place} and paste it here.",
-                de=f"Erstellen Sie bei {place} einen Token und fügen Sie ihn hier ein.",
-            ),
+            text=Message("Make a token at {place} and paste it here.", place=place),
             fields=(TOKEN,),
         )
 

@@ -174,8 +174,8 @@ def _next_step(
         report.ask("", seconds=step.again_after)
         return connecting.answer(user_id, attempt.id, {}, browser=None)
     if step.problem is not None:
-        report.note(step.problem.en)
-    report.note(step.text.en)
+        report.note(step.problem)
+    report.note(step.text)
     if not step.fields:
         report.ask("", seconds=step.again_after or WATCH_PAUSE)
     return connecting.answer(
@@ -203,12 +203,12 @@ def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: 
 
 def _ask_for(report: Dialogue, asked: FormField) -> str:
     if asked.choices:
-        chosen = report.choose(asked.label.en, [label for _, label in asked.choices])
+        chosen = report.choose(asked.label, [label for _, label in asked.choices])
         if chosen is not None:
             return asked.choices[chosen][0]
-    typed = report.ask(asked.label.en, is_secret=asked.is_secret)
+    typed = report.ask(asked.label, is_secret=asked.is_secret)
     if typed is None and not (asked.default or asked.is_optional):
-        raise CommandError(f"There is nobody to ask. Give this on standard input: {asked.label.en}.")
+        raise CommandError(f"There is nobody to ask. Give this on standard input: {asked.label}.")
     return typed or asked.default
 
 

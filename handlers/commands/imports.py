@@ -211,7 +211,7 @@ def _lines(value: FileImport) -> Iterator[str]:
         yield f"  {warning}"
 
 
-def _guesses(value: FileImport) -> list[str]:
+def _guesses(value: FileImport) -> Sequence[str]:
     """Sentences on what had to be guessed about a CSV file of an unknown layout."""
     return guesses_in_words(each for each in value.layouts if each.currency)
 

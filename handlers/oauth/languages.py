@@ -5,13 +5,12 @@ import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from importlib import resources
-from operator import itemgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handlers.sentences import in_german
-from handlers.web.steps.request_headers import weights
+from analytics.messages import message
+from handlers.languages import ENGLISH, catalogue, preferred
 
 
 class Translated(Struct, frozen=True):
@@ -36,8 +35,8 @@ class Words(Struct, frozen=True):
 
     def sentence(self, english: str) -> Translated:
         """A sentence of the service, which speaks English, in this language if it has a translation."""
-        own = in_german(english) if self.language == "de" else None
-        return Translated(own, self.language) if own is not None else Translated(english, "en")
+        own = catalogue(self.language).said(message(english)) if self.language != ENGLISH else None
+        return Translated(own, self.language) if own is not None else Translated(english, ENGLISH)
 
     def day(self, moment: datetime) -> str:
         """The day of a moment in words, such as 3 May 2026."""
@@ -61,17 +60,9 @@ THEMES = ("light", "dark")
 def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
     """The texts in the language that the person's cookie names, else in the one that the browser prefers, with the
     colours that a cookie names."""
-    chosen = LANGUAGES.get(cookies.get(LANGUAGE_COOKIE, "")) or _preferred_language(accept_language)
+    chosen = LANGUAGES.get(cookies.get(LANGUAGE_COOKIE, "")) or LANGUAGES[preferred(accept_language)]
     theme = cookies.get(THEME_COOKIE, "")
     return replace(chosen, theme=theme) if theme in THEMES else chosen
-
-
-def _preferred_language(accept_language: str) -> Words:
-    """The texts in the language of ours that a browser gives the greatest weight (RFC 9110 section 12.5.4), the first
-    of several; English if it names none of ours."""
-    named = [(weight, tag.partition("-")[0]) for tag, weight in weights(accept_language[:500]).items() if weight]
-    spoken = [(weight, tag) for weight, tag in named if tag in LANGUAGES]
-    return LANGUAGES[max(spoken, key=itemgetter(0), default=(1.0, "en"))[1]]
 
 
 def _languages() -> Mapping[str, Words]:

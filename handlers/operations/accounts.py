@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from analytics.messages import message
 from analytics.minor_digits import in_digits
 from analytics.records import AccountRecord, Batch, StatementRecord
 from auth.principal import Principal
@@ -107,7 +108,7 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
     try:
         merged = merge(services, user, source, target, continues=body.get("continues", False), is_dry_run=dry_run)
     except NotOneAccount as error:
-        raise BadRequest(f"into: {error}") from error
+        raise BadRequest("into: {reason}", reason=message(str(error))) from error
     return {
         **rebuilding(merged.rebuilt),
         "isDryRun": dry_run,
@@ -139,7 +140,7 @@ def say_balance(services: Services, request: Request, *, id: str, body: Mapping[
     if day > clock.today():
         raise BadRequest("date: must not be after today")
     if amount != in_digits(amount, account.currency):
-        raise BadRequest(f"amount: has more digits after the point than {account.currency}")
+        raise BadRequest("amount: has more digits after the point than {currency}", currency=account.currency)
     report = FileImport(user_id=user.id, name=f"balance-{day}")
     named = AccountRecord(stable_key=f"said:{id}", currency=account.currency, is_anonymous=True)
     said = StatementRecord(closing=amount, closing_date=day, sequence=BY_THE_PERSON)

@@ -50,7 +50,7 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
         while True:
             try:
                 with self.services.reader.open(request.principal.user_id, needs, only=only) as reading:
-                    answer = _encode(self.function(self.services, request, reading, **arguments))
+                    answer = _encode(self.function(self.services, request, reading, **arguments), request.language)
                     reading.keep_answer(key, answer)
                     return answer
             except NotLoaded as missing:
@@ -72,7 +72,7 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
             return None
         if answer is None:
             try:
-                answer = _encode(self.function(self.services, request, data, **arguments))
+                answer = _encode(self.function(self.services, request, data, **arguments), request.language)
             except NotLoaded:
                 return None
             if data.note_asked(key):
@@ -92,12 +92,12 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
         caller = request.principal
         may_read_words = READ_ANNOTATIONS in caller.scopes
         return (
-            *(self.name, request.path, request.query, today),
+            *(self.name, request.path, request.query, today, request.language),
             *(caller.coverage, caller.is_whole, caller.figures_only, may_read_words),
         )
 
 
-def _encode(answer: Answer) -> Answer:
+def _encode(answer: Answer, language: str) -> Answer:
     if isinstance(answer.body, bytes):
         return answer
-    return Answer(body=call.json_bytes(answer.body), status=answer.status, headers=answer.headers)
+    return call.in_language(answer, language)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from analytics.messages import Message, message
 from auth.principal import PAGE
 from handlers import integrity_sentences
 from handlers.json_shapes import instant, members
@@ -68,7 +69,7 @@ def list_connections(services: Services, request: Request) -> Json:
             and waits_until is None,
             "nextSyncAllowedAt": instant(waits_until),
             "needsUser": needs_user,
-            "message": _message(services, each, last),
+            "message": message(said) if (said := _message(services, each, last)) is not None else None,
             "warnings": [*_of_connection(each, last, now), *doubts],
             "consentExpiresAt": instant(each.consent_expires_at),
             "consentDaysLeft": max(left.days, 0) if left is not None else None,
@@ -80,12 +81,12 @@ def list_connections(services: Services, request: Request) -> Json:
     return {"connections": [shape(each) for each in known]}
 
 
-def _of_connection(connection: StoredConnection, last: Job | None, now: datetime) -> Iterator[str]:
+def _of_connection(connection: StoredConnection, last: Job | None, now: datetime) -> Iterator[Message]:
     """What is to be said of a connection as a whole: that its consent ends, and what its latest sync refused."""
     if (reminder := consent_reminder(connection, now=now)) is not None:
         yield reminder
     for refusal in last.refusals if last is not None else ():
-        yield f"{refusal.name}: {refusal.reason}"
+        yield Message("{name}: {reason}", name=refusal.name, reason=message(refusal.reason))
 
 
 def _last_sync(value: Job) -> Json:
@@ -94,7 +95,7 @@ def _last_sync(value: Job) -> Json:
         "syncId": value.id,
         "status": value.status,
         "newTransactions": value.new_transactions if value.status == "completed" else None,
-        "error": value.error,
+        "error": message(value.error) if value.error is not None else None,
         "finishedAt": instant(value.updated_at) if value.is_final else None,
     }
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from io import BufferedReader
 from typing import Any
 
+import orjson
 from starlette.concurrency import run_in_threadpool
 
+from analytics.messages import Message, message, pack, unpack
 from analytics.records import TransactionRecord
 from auth.principal import Principal
 from connectors.bank_csv.layouts import CsvLayout
@@ -16,7 +18,6 @@ from connectors.bank_csv.profile import ProfileError
 from handlers.json_shapes import instant, members, money
 from handlers.names import Json
 from handlers.operations.selection import covered_accounts, owner_of
-from handlers.web.call import json_bytes
 from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests
 from handlers.web.request import Answer, Request
 from handlers.work.own_profiles import ChosenLayout
@@ -42,7 +43,6 @@ NOTHING_TO_KEEP = "keepLayout: says that a layout is kept, which is sent beside 
 STILL_RUNNING = "This import has not ended yet. Try again when it has."
 ASK_AGAIN_SECONDS = 1
 LOOK_EVERY = 0.5  # seconds
-OF_JSON = {"content-type": "application/json"}
 
 
 async def create_import(
@@ -74,7 +74,7 @@ async def create_import(
                 choice=account_id,
                 layout=_chosen_layout(layout, is_kept=keep_layout),
                 is_dry_run=dry_run,
-                render=lambda report: json_bytes(file_import(report)),
+                render=lambda report: _packed(file_import(report)),
             )
 
     try:
@@ -100,10 +100,9 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
     user_id = owner_of(request)
     report = await _wait_for_report(services, user_id, id)
     if report is not None:
-        answer = report.answer.encode()
-        if request.principal.coverage is not None:
-            answer = json_bytes(_as_seen(json.loads(answer), request.principal))
-        return Answer(body=answer, headers={**OF_JSON, **_retry_header(report)})
+        answer = json.loads(report.answer, parse_float=orjson.Fragment)  # with the digits that amounts have
+        answer |= {"error": _unpacked(answer["error"]), "warnings": list(map(_unpacked, answer["warnings"]))}
+        return Answer(body=_as_seen(answer, request.principal), headers=_retry_header(report))
     for each in await run_in_threadpool(undoable_imports.of_user, services.of(user_id), user_id):
         if each.job_id == id and all(map(request.principal.covers, each.account_ids)):
             return Answer(body=past_file_import(each))
@@ -177,7 +176,7 @@ def _chosen_layout(text: str | None, *, is_kept: bool) -> ChosenLayout | None:
     try:
         layout.profiles  # noqa: B018 - reading it raises ProfileError
     except ProfileError as error:
-        raise BadRequest(f"layout: {error}") from error
+        raise BadRequest("layout: {reason}", reason=message(str(error))) from error
     return layout
 
 
@@ -203,15 +202,26 @@ def file_import(value: FileImport) -> Json:
         "status": "done" if value.is_done else "running",
         "isDryRun": value.is_dry_run,
         "fileName": value.name,
-        **members(value, "format", "error", "new", "known", "accountIds"),
+        "format": value.format,
+        "error": message(value.error) if value.error is not None else None,
+        **members(value, "new", "known", "accountIds"),
         "statements": [statement(each, rows) for each, rows in zip(value.statements, value.first_rows, strict=True)],
-        "warnings": list(value.warnings),
+        "warnings": list(map(message, value.warnings)),
         "layouts": [layout(each) for each in value.layouts],
         "candidates": [
             {"accountId": each.id, "accountName": each.name, "bankName": each.bank_name} for each in value.candidates
         ],
         "overlap": {"accountId": value.overlap[0].id, "bookings": value.overlap[1]} if value.overlap else None,
     }
+
+
+def _packed(report: Json) -> bytes:
+    """The report for the store, with what its messages are made of."""
+    return orjson.dumps(report, default=pack, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+
+
+def _unpacked(text: str | None) -> Message | None:
+    return unpack(text) if text is not None else None
 
 
 def _as_seen(report: Json, caller: Principal) -> Json:

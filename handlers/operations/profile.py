@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analytics.currencies import EURO
+from analytics.messages import Saying, message
 from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.web.errors import BadRequest
@@ -12,12 +13,15 @@ from handlers.work.services import Services
 from storage import users
 
 
-class NoRate(Exception):
+class NoRate(Saying):
     """Raised for a home currency without a reference rate of the European Central Bank: amounts in other currencies
     could not be converted to it."""
 
     def __init__(self, currency: str) -> None:
-        super().__init__(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
+        super().__init__(
+            "{currency} has no reference rate of the European Central Bank. Try EUR, USD or CHF.",
+            currency=repr(currency),
+        )
 
 
 def get_profile(services: Services, request: Request) -> Json:
@@ -40,7 +44,7 @@ def change_profile(services: Services, request: Request, *, body: Mapping[str, A
         try:
             keep_home_currency(services, user_id, currency)
         except NoRate as error:
-            raise BadRequest(f"homeCurrency: {error}") from error
+            raise BadRequest("homeCurrency: {reason}", reason=message(str(error))) from error
     return get_profile(services, request)
 
 

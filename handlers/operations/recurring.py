@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from analytics.letters import fold
+from analytics.messages import Message, message
 from analytics.minor_digits import in_digits
 from analytics.periods import six_months_before
 from analytics.recurring.added import AddedPayment, id_of
@@ -194,7 +195,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
     try:
         next_day = read_date(body["nextExpected"])
     except Unreadable as error:
-        raise BadRequest(f"nextExpected: {error}") from error
+        raise BadRequest("nextExpected: {reason}", reason=message(str(error))) from error
 
     def work(session: Transaction) -> Json:
         everything = selected_or_all(accounts.of_user(session, user_id), None, request.principal)
@@ -223,7 +224,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
     try:
         return services.alone(user_id, work)
     except CannotBeAdded as error:
-        raise BadRequest(f"{error.field}: {error}") from error
+        raise BadRequest("{field}: {reason}", field=error.field, reason=message(str(error))) from error
 
 
 def add(
@@ -242,7 +243,9 @@ def add(
     it. Raises CannotBeAdded."""
     name = name.strip()
     if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:
-        raise CannotBeAdded("name", f"A name has {NAME_LETTERS_MIN} to {NAME_LETTERS_MAX} characters.")
+        raise CannotBeAdded(
+            "name", Message("A name has {least} to {limit} characters.", least=NAME_LETTERS_MIN, limit=NAME_LETTERS_MAX)
+        )
     if amount <= 0 or amount != in_digits(amount, account.currency):
         raise CannotBeAdded("amount", "An amount is above 0, in the digits of its currency.")
     if next_day < today or period_before(next_day, frequency) > today:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules, with_free_ids
+from analytics.messages import message
 from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
@@ -155,4 +156,4 @@ def _change_rules(
     try:
         return services.change(user_id, work, is_dry_run=is_dry_run)
     except InvalidRule as error:
-        raise BadRequest(f"body: {error.reason}") from error
+        raise BadRequest("body: {reason}", reason=message(error.reason)) from error

@@ -83,5 +83,5 @@ def listed_values(name: str, text: str | None, allowed: Collection[str]) -> tupl
     allowed."""
     values = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
     if not set(values) <= set(allowed):
-        raise BadRequest(f"{name}: must be of {', '.join(allowed)}, separated by commas")
+        raise BadRequest("{name}: must be of {allowed}, separated by commas", name=name, allowed=", ".join(allowed))
     return values

@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from analytics.messages import message
 from auth.apps.clients import PAGE
 from auth.principal import Principal
 from connectors.connector import Person
@@ -41,7 +42,7 @@ def start_sync(
         {
             "syncId": each.job.id if each.job else None,
             "status": each.job.status if each.job else "failed",
-            "error": each.error,
+            "error": message(each.error) if each.error is not None else None,
         }
         for each in started
         if each.job or each.error
@@ -49,7 +50,9 @@ def start_sync(
     if not summaries:
         seconds = _seconds_left(services, user_id, meant)
         raise TooManyRequests(
-            f"All bank connections were synced recently. Try again in {seconds} seconds", retry_after=seconds
+            "All bank connections were synced recently. Try again in {seconds} seconds",
+            seconds=seconds,
+            retry_after=seconds,
         )
     jobs_started = [each.job.id for each in started if each.job]
     return Answer(
@@ -87,7 +90,7 @@ def _connections_of(services: Services, caller: Principal, account_ids: set[str]
     caller may read. Unknown ids are ignored; more than 50 raise BadRequest."""
     user_id = caller.user_id
     if len(account_ids) > ACCOUNT_IDS_MAX:
-        raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
+        raise BadRequest("accountIds: at most {limit} ids", limit=ACCOUNT_IDS_MAX)
     if not caller.is_whole:
         covered = {each.id for each in accounts.of_user(services.of(user_id), user_id) if caller.covers(each.id)}
         wanted = sorted(covered & account_ids if account_ids else covered)

@@ -8,11 +8,14 @@ from typing import Any
 
 import orjson
 from msgspec import Struct, field
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Scope, Send
 
 from auth.principal import Principal
+from handlers.languages import ENGLISH, preferred, translated
 from handlers.web.request import Answer, Pieces
+from handlers.web.steps.request_headers import header
 
 PIECE_BYTES = 262_144  # of a file that are read at once: a slow reader keeps no more than this in memory
 
@@ -59,9 +62,18 @@ def current(scope: Scope) -> Call:
     return call
 
 
-async def send_answer(send: Send, answer: Answer) -> None:
+def language_of(scope: Scope) -> str:
+    """The language for the sentences of the answer, which the client prefers; English where a protocol has words of its
+    own."""
+    if current(scope).failure_answer is not no_own_words:
+        return ENGLISH
+    accepted = header(scope["headers"], b"accept-language")
+    return preferred(accepted) if accepted else ENGLISH
+
+
+async def send_answer(send: Send, answer: Answer, language: str = ENGLISH) -> None:
     """Send the answer with its status and headers: a file or pieces as they come, closed at the end, bytes as they are,
-    anything else as JSON. Raises ValueError for a control character in a header."""
+    anything else as JSON, with its messages in this language. Raises ValueError for a control character in a header."""
     body = answer.body
     if not isinstance(body, bytes):
         if isinstance(body, BufferedIOBase):
@@ -70,7 +82,8 @@ async def send_answer(send: Send, answer: Answer) -> None:
         if hasattr(body, "__aiter__"):  # isinstance(body, Pieces) would take longer than writing the rest
             await _send_pieces(send, answer, body)
             return
-        body = json_bytes(body)
+        answer = in_language(answer, language)
+        body = answer.body
     await send(_start(answer, len(body)))
     await send({"type": "http.response.body", "body": body})
 
@@ -101,6 +114,17 @@ def _start(answer: Answer, size: int | None) -> Message:
     length = [] if answer.status in (204, 304) or size is None else [(b"content-length", b"%d" % size)]
     headers = [*said, *length]
     return {"type": "http.response.start", "status": answer.status, "headers": headers}
+
+
+def in_language(answer: Answer, language: str) -> Answer:
+    """The answer with its body as JSON, its messages in this language. Content-Language says so where there were any
+    that the language has (RFC 9110 8.5)."""
+    content = translated(answer.body, language) if language != ENGLISH else None
+    if content is None:
+        return replace(answer, body=json_bytes(answer.body))
+    return replace(
+        answer, body=content, headers={**answer.headers, "content-language": language, "vary": "accept-language"}
+    )
 
 
 def json_bytes(body: Any) -> bytes:

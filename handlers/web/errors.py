@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from analytics.messages import Message, message
 from handlers.web.request import Answer
 
 RETRY_SECONDS = 2  # until asking again makes sense, after the store did not answer
@@ -14,8 +15,11 @@ class Refusal(Exception):
     status = 500
     text = "Internal error"
 
-    def __init__(self, message: str | None = None, *, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message or self.text)
+    def __init__(
+        self, template: str | None = None, *, headers: Mapping[str, str] | None = None, **arguments: object
+    ) -> None:
+        template = template or self.text
+        super().__init__(Message(template, **arguments) if arguments else message(template))
         self.headers: dict[str, str] = dict(headers or {})
 
 
@@ -53,7 +57,7 @@ class MethodNotAllowed(Refusal):
     def __init__(self, allowed: frozenset[str]) -> None:
         names = ", ".join(sorted(allowed))
         # "The origin server MUST generate an Allow header field in a 405 response." RFC 9110 15.5.6
-        super().__init__(f"Method not allowed. Allowed: {names}", headers={"allow": names})
+        super().__init__("Method not allowed. Allowed: {names}", names=names, headers={"allow": names})
 
 
 class Conflicting(Refusal):
@@ -74,7 +78,7 @@ class ContentTooLarge(Refusal):
     status = 413
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The body is larger than {limit} bytes")
+        super().__init__("The body is larger than {limit} bytes", limit=limit)
 
 
 class UnsupportedMediaType(Refusal):
@@ -96,8 +100,8 @@ class TooManyRequests(Refusal):
     status = 429
     text = "Rate limit exceeded"
 
-    def __init__(self, message: str | None = None, retry_after: int = 1) -> None:
-        super().__init__(message)
+    def __init__(self, template: str | None = None, retry_after: int = 1, **arguments: str | int) -> None:
+        super().__init__(template, headers=None, **arguments)
         self.retry_after = max(1, retry_after)
 
 
@@ -107,8 +111,8 @@ class Unavailable(Refusal):
     status = 503
     text = "The service cannot be used at the moment. Try again in a few seconds"
 
-    def __init__(self, message: str | None = None, *, retry_after: int = RETRY_SECONDS) -> None:
-        super().__init__(message, headers={"retry-after": str(retry_after)})
+    def __init__(self, template: str | None = None, *, retry_after: int = RETRY_SECONDS) -> None:
+        super().__init__(template, headers={"retry-after": str(retry_after)})
 
 
 class ChangeWaits(Unavailable):

@@ -36,7 +36,9 @@ class OpenStreams:
     def check(self, caller: Principal) -> None:
         """Raise TooManyRequests for a grant that has as many streams as it may have."""
         if self._of_grant[_grant(caller)] >= OF_GRANT_MAX:
-            raise TooManyRequests(f"At most {OF_GRANT_MAX} streams may be open. Close one first", retry_after=5)
+            raise TooManyRequests(
+                "At most {limit} streams may be open. Close one first", limit=OF_GRANT_MAX, retry_after=5
+            )
 
     def add(self, stream: OpenStream, caller: Principal) -> None:
         """Count a stream from now on, and have another one give way to it if there are too many."""

@@ -92,7 +92,7 @@ class Outermost(Struct, frozen=True, kw_only=True):
                 page = self.unknown_page(Headers(scope=scope))
                 await page(scope, receive, send_with_headers)
                 return
-            await call.send_answer(send_with_headers, self._answer(error, asked))
+            await call.send_answer(send_with_headers, self._answer(error, asked), call.language_of(scope))
 
     def _answer(self, error: BaseException, asked: call.Call) -> Answer:
         own = asked.failure_answer(error)

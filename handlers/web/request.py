@@ -23,6 +23,8 @@ class Request(Struct, kw_only=True):
     is_gone: Callable[[], Awaitable[object]] = field(default_factory=lambda: asyncio.Event().wait)
     """Returns once the client is gone (a caller within this process never is); call it only after reading the body."""
 
+    language: str = "en"  # for the sentences of the answer
+
     @property
     def principal(self) -> Principal:
         """The caller, whom every operation that the contract secures has; raises AssertionError where there is none."""

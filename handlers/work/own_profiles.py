@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.messages import Message
 from connectors.bank_csv.profile import (
     PROFILES_MAX,
     Profile,
@@ -25,7 +26,7 @@ from storage.kept_layouts import KeptLayout
 
 PROFILES_FOLDER = "csv-profiles"
 KEPT_MAX = 100  # layouts of one user
-TOO_MANY_KEPT = f"{KEPT_MAX} layouts are kept already. Remove one of them first."
+TOO_MANY_KEPT = Message("{limit} layouts are kept already. Remove one of them first.", limit=KEPT_MAX)
 
 
 class ChosenLayout(Struct, frozen=True):

@@ -49,9 +49,11 @@ def content_of(setting: str, file: Path | None) -> str:
     try:
         text = file.read_text("utf-8").strip() if file is not None else ""
     except (OSError, ValueError) as error:
-        raise Misconfigured(f"The file that {setting} names cannot be read.", detail=type(error).__name__) from error
+        raise Misconfigured(
+            "The file that {setting} names cannot be read.", setting=setting, detail=type(error).__name__
+        ) from error
     if not text:
-        raise Misconfigured(f"{setting} has to name a file.")
+        raise Misconfigured("{setting} has to name a file.", setting=setting)
     return text
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analytics.frames import columns
+from analytics.messages import Message
 from storage.database import Session, Transaction, put_row
 
 TARGETS_MAX = 1_000  # of one user, past ones included
@@ -54,7 +55,7 @@ def put(session: Transaction, user_id: str, target: Target) -> None:
     TooManyTargets."""
     known = {(each.place, each.first_month) for each in of_user(session, user_id)}
     if len(known | {(target.place, target.first_month)}) > TARGETS_MAX:
-        raise TooManyTargets(f"more than {TARGETS_MAX} targets")
+        raise TooManyTargets(Message("more than {limit} targets", limit=TARGETS_MAX))
     session.changes(user_id)
     put_row(session, "targets", ["user_id", "place", "first_month"], user_id=user_id, **target._asdict())
 

@@ -181,7 +181,7 @@ def chosen_owner(teller: Teller, account: AccountRecord, choice: str, currencies
             return Owner(known[0], natural.source_id, account)
         return _next_account(teller, account) if natural.account_id in others else natural
     if currency != account.currency:
-        raise InvalidRecord(f"The file is in {account.currency}, the account in {currency}.")
+        raise InvalidRecord("The file is in {theirs}, the account in {ours}.", theirs=account.currency, ours=currency)
     is_free = natural.account_id == natural.source_id and all(each.id != natural.source_id for each in stored)
     if is_free and not account.is_anonymous:
         add_alias(teller.session, user_id=teller.user.id, source_id=natural.source_id, account_id=choice)

@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from analytics.messages import Message
 from analytics.records import (
     AccountRecord,
     Batch,
@@ -24,7 +25,7 @@ from storage.importing.spool import Spool, without_nul
 from storage.importing.statements import AHEAD_DAYS_MAX
 
 CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
-BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and was set aside."
+BALANCE_AHEAD = Message("A balance is dated more than {limit} days ahead and was set aside.", limit=AHEAD_DAYS_MAX)
 
 
 class AccountStatement(Struct, kw_only=True):
@@ -145,7 +146,7 @@ def _check_booking(record: TransactionRecord, last_day: date) -> TransactionReco
     """The record, after checks that it is not booked too far in the future, that its currency is a code, and that its
     amounts can be stored exactly. Raises InvalidRecord."""
     if record.booking_date > last_day and record.status == "booked":
-        raise InvalidRecord(f"A booking is dated more than {AHEAD_DAYS_MAX} days ahead.")
+        raise InvalidRecord("A booking is dated more than {limit} days ahead.", limit=AHEAD_DAYS_MAX)
     _check_currency(record.currency)
     for amount in (record.amount, record.original_amount):
         if amount is None:
@@ -156,7 +157,9 @@ def _check_booking(record: TransactionRecord, last_day: date) -> TransactionReco
         assert isinstance(exponent, int)
         if amount.adjusted() >= DIGITS_BEFORE_POINT_MAX or -exponent > DECIMALS_MAX:
             raise InvalidRecord(
-                f"An amount has more than {DIGITS_BEFORE_POINT_MAX} digits or more than {DECIMALS_MAX} decimals."
+                "An amount has more than {digits} digits or more than {decimals} decimals.",
+                decimals=DECIMALS_MAX,
+                digits=DIGITS_BEFORE_POINT_MAX,
             )
     return record
 

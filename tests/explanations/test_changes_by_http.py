@@ -97,7 +97,7 @@ def test_what_says_what_is_already_so_changes_no_booking(holder: Holder) -> None
     assert (tried["matching"], tried["changed"]) == (2, 0)
     assert client.post("/rules", json=rule).json()["changed"] == 0
     explained = holder.get(f"/transactions/{listed[0]['id']}/explanation")["category"]["reason"]
-    assert explained == "Your rule 1 says so: counterpartName contains “rewe”."
+    assert explained == "Your rule 1 says so: counterpart name contains “rewe”."
     assert client.delete("/rules/1").json() == {"changed": 0}
 
 

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
+from analytics.messages import Message
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Step
 from connectors.connector import Connection, Misconfigured, UserActionRequired
 from handlers.work.sync.connecting import (
     BROKEN_OFF,
@@ -36,16 +37,14 @@ from tests.service.test_sync_machine import Hand
 
 pytestmark = pytest.mark.requirement("live.attempts")
 
-ASK_TAN = Question(
-    text=Sentence(en="TAN?", de="TAN?"), fields=(FormField(name="tan", label=Sentence(en="TAN", de="TAN")),)
-)
+ASK_TAN = Question(text=Message("TAN?"), fields=(FormField(name="tan", label=Message("TAN")),))
 
 
 ASK_LOGIN = Question(
-    text=Sentence(en="Who?", de="Wer?"),
+    text=Message("Who?"),
     fields=(
-        FormField(name="login", label=Sentence(en="Login", de="Anmeldename")),
-        FormField(name="pin", label=Sentence(en="PIN", de="PIN"), is_secret=True),
+        FormField(name="login", label=Message("Login")),
+        FormField(name="pin", label=Message("PIN"), is_secret=True),
     ),
 )
 

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.connecting import Question, Sentence
+from analytics.messages import Message
+from connectors.connecting import Question
 from handlers.oauth.connect_page import image
 from handlers.oauth.mistakes import Mistake
 from tests.days import today
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.requirement("live.attempts")
 
 UNREADABLE = (400, "This request cannot be read")
 OVER = (400, "This attempt to connect a bank is over")
-PICTURE = Question(text=Sentence(en="Look", de="Sehen"), image=b"\x89PNG", image_type="image/png")
+PICTURE = Question(text=Message("Look"), image=b"\x89PNG", image_type="image/png")
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, generate_private_key
 
+from analytics.messages import Message
 from analytics.records import Batch, StatementRecord, TransactionRecord
-from connectors.connecting import Done, Question, Redirect, Reply, Sentence, Step
+from connectors.connecting import Done, Question, Redirect, Reply, Step
 from connectors.connector import (
     CUT_OFF,
     Connection,
@@ -342,7 +343,7 @@ def test_a_key_file_that_is_not_there_or_holds_no_key_is_named(asking: Asking, c
     assert asking.provider.paths() == []
 
 
-def question(step: Step) -> tuple[Sentence, Sentence | None, tuple[tuple[str, str], ...]]:
+def question(step: Step) -> tuple[Message, Message | None, tuple[tuple[str, str], ...]]:
     """What is asked, what was wrong, and what there is to choose from."""
     assert isinstance(step, Question)
     asked = step.fields[0]
@@ -351,10 +352,10 @@ def question(step: Step) -> tuple[Sentence, Sentence | None, tuple[tuple[str, st
 
 def test_the_person_names_a_country_and_chooses_one_of_its_banks(asking: Asking) -> None:
     asking.hears("GET /aspsps", {"aspsps": [{"name": "Sparkasse"}, {"name": "die bank"}, {"name": None}]})
-    country = Sentence(en="In which country is your bank?", de="In welchem Land ist Ihre Bank?")
-    no_country = Sentence(en="Two letters, such as DE or AT.", de="Zwei Buchstaben wie DE oder AT.")
-    bank = Sentence(en="Which bank is it? You sign in there.", de="Welche Bank ist es? Sie melden sich dort an.")
-    no_bank = Sentence(en="This bank is not in the list.", de="Diese Bank steht nicht in der Liste.")
+    country = Message("In which country is your bank?")
+    no_country = Message("Two letters, such as DE or AT.")
+    bank = Message("Which bank is it? You sign in there.")
+    no_bank = Message("This bank is not in the list.")
     banks = (("die bank", "die bank"), ("Sparkasse", "Sparkasse"))
     assert question(asking.step()) == (country, None, COUNTRIES)
     assert question(asking.step(country="Germany")) == (country, no_country, COUNTRIES)
@@ -368,7 +369,7 @@ def test_a_bank_is_found_by_the_beginning_of_its_name(asking: Asking) -> None:
     names = ("ING", "ING Business", "Sparkasse Köln", "Sparkasse Ulm")
     asking.hears("GET /aspsps", {"aspsps": [{"name": each, "maximum_consent_validity": 100} for each in names]})
     asking.hears("POST /auth", {"url": "https://bank.example/auth"})
-    several = Sentence(en="Several banks begin so. Choose yours.", de="Mehrere Banken beginnen so. Wählen Sie Ihre.")
+    several = Message("Several banks begin so. Choose yours.")
     here = (("Sparkasse Köln", "Sparkasse Köln"), ("Sparkasse Ulm", "Sparkasse Ulm"))
     assert question(asking.step(country="DE", bank="spark"))[1:] == (several, here)
     for typed in ("sparkasse u", "ing"):

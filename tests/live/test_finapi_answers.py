@@ -214,7 +214,7 @@ def test_to_renew_the_bank_is_asked_and_may_want_to_see_the_person(
     host.service.polls, host.service.task = 1, "WEB_FORM_REQUIRED"
     asking = step(source, connected)
     assert isinstance(asking, Question)
-    assert asking.text.en == "finAPI asks the bank whether it wants to see you."
+    assert asking.text == "finAPI asks the bank whether it wants to see you."
     assert step(source, connected, asking) == asking
     opened = step(source, connected, asking)
     assert isinstance(opened, Redirect)

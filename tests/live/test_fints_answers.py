@@ -197,7 +197,7 @@ def test_a_wrong_pin_is_asked_for_again(source: FinTs, served: FinTsBank) -> Non
     asked = step(source, NEW, None, typed(served, pin="0000"))
     assert isinstance(asked, Question)
     assert asked.problem is not None
-    assert asked.problem.en == "The bank refused this PIN. Three wrong ones lock the account."
+    assert asked.problem == "The bank refused this PIN. Three wrong ones lock the account."
     assert [each.default for each in asked.fields] == [served.bank.login, "", "no"]
 
 
@@ -222,12 +222,12 @@ def test_of_two_ways_and_two_devices_the_person_chooses(source: FinTs, served: F
     served.bank.has_both_ways, served.bank.devices = True, ("Handy", "Tablet")
     way = step(source, NEW, None, typed(served))
     assert isinstance(way, Question)
-    assert way.text.en == "How do you approve at this bank?"
+    assert way.text == "How do you approve at this bank?"
     (field,) = way.fields
     assert (field.name, field.choices) == ("method", [("920", "mobileTAN"), ("921", "Freigabe in der App")])
     device = step(source, NEW, way, typed(served, method=first))
     assert isinstance(device, Question)
-    assert device.text.en == "Which device do you use for that?"
+    assert device.text == "Which device do you use for that?"
     (field,) = device.fields
     assert (field.name, field.choices) == ("medium", [("Handy", "Handy"), ("Tablet", "Tablet")])
     done = step(source, NEW, device, typed(served, method=first, medium="Tablet"))
@@ -244,7 +244,7 @@ def test_a_tan_opens_the_dialog_that_waits_for_it(source: FinTs, served: FinTsBa
     served.bank.tan = "typed"
     asked = step(source, NEW, None, typed(served))
     assert isinstance(asked, Question)
-    assert (asked.text.en, [each.name for each in asked.fields], asked.again_after) == (
+    assert (asked.text, [each.name for each in asked.fields], asked.again_after) == (
         "Bitte die TAN aus der SMS eingeben.",
         ["tan"],
         None,
@@ -267,7 +267,7 @@ def test_the_app_is_waited_for_for_five_minutes_and_no_longer(source: FinTs, ser
     served.bank.tan = "app"
     asked = step(source, NEW, None, typed(served))
     assert isinstance(asked, Question)
-    assert (asked.text.en, asked.fields, asked.again_after) == ("Bitte in der App freigeben.", (), 2.0)
+    assert (asked.text, asked.fields, asked.again_after) == ("Bitte in der App freigeben.", (), 2.0)
     asked = step(source, NEW, asked, typed(served), now=NOW + timedelta(minutes=5))
     assert isinstance(asked, Question)
     with pytest.raises(UserActionRequired) as refusal:
@@ -570,7 +570,7 @@ def test_an_approval_for_bookings_of_long_ago_is_asked_for_account_by_account(
     served.bank.approve()
     first = step(source, NEW, asked, typed(served, tan=served.bank.right_tan))
     assert isinstance(first, Question)
-    assert first.text.en.startswith("The bank wants another approval for bookings older than 89 days.")
+    assert first.text.startswith("The bank wants another approval for bookings older than 89 days.")
     assert [(each.name, each.is_optional) for each in first.fields] == [("tan", True)]
     assert (first.again_after, first.problem) == (None, None)
     served.bank.approve()
@@ -598,7 +598,7 @@ def test_an_approval_for_bookings_of_long_ago_that_is_not_accepted_is_asked_for_
     asked = step(source, NEW, asked, typed(served, tan=wrong))
     assert isinstance(asked, Question)
     assert asked.problem is not None
-    assert asked.problem.en == "The bank has not accepted this yet."
+    assert asked.problem == "The bank has not accepted this yet."
     served.bank.approve()
     done = step(source, NEW, asked, typed(served, tan=right))
     assert isinstance(done, Done)

@@ -21,6 +21,7 @@ from connectors.connector import (
     UserActionRequired,
 )
 from connectors.sources.simplefin import SimpleFin, Unpaid
+from handlers.languages import catalogue
 from tests.days import days_ago, today
 from tests.live.conftest import Live, connection
 from tests.simulators.simplefin import Customer, account, at_noon, booking
@@ -378,10 +379,10 @@ def test_what_is_no_token_of_this_server_is_asked_for_again(bridge: Parrot, sour
     assert isinstance(question, Question)
     assert [each.name for each in question.fields] == ["token"]
     here = f"SimpleFIN ({bridge.address.removeprefix('http://')}/simplefin/create)"
-    assert here in question.text.en
-    assert here in question.text.de
+    assert here in question.text
+    assert here in (catalogue("de").said(question.text) or "")
     problem = "That is no token of this SimpleFIN server. Copy all of it." if token.strip() else None
-    assert (question.problem and question.problem.en) == problem
+    assert (question.problem and question.problem) == problem
     assert len(bridge.asked) == asked
 
 

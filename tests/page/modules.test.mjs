@@ -115,39 +115,6 @@ test("one and many have their own forms", async () => {
   assert.equal(words.named("something new"), "something new");
 });
 
-test("what balances contradict is said in German with its days and its amount", async () => {
-  await words.speak("de");
-  as("de-DE");
-  const days = "24 November 2026 to 3 March 2027";
-  const said = (text) => plain(words.told(`Giro: ${text}`).text).replaceAll("\u2060", "");
-  assert.equal(said(`Bookings from ${days} are missing, -30.00 EUR in all. Import a statement of these days.`), "Giro: Es fehlen Buchungen vom 24. November 2026 bis 3. März 2027, zusammen \u221230,00 €. Importieren Sie einen Auszug dieser Tage.");
-  assert.equal(said(`Bookings from ${days} are missing. Import a statement of these days.`), "Giro: Es fehlen Buchungen vom 24. November 2026 bis 3. März 2027. Importieren Sie einen Auszug dieser Tage.");
-  assert.equal(said(`The statement from ${days} differs from its bookings by 5.00 EUR.`), "Giro: Der Auszug vom 24. November 2026 bis 3. März 2027 weicht um 5,00 € von seinen Buchungen ab.");
-  assert.equal(said(`The balances from ${days} differ from the bookings by 5.00 EUR.`), "Giro: Die Salden vom 24. November 2026 bis 3. März 2027 weichen um 5,00 € von den Buchungen ab.");
-  assert.equal(said("The bank has taken back the booking of -5.00 EUR on 3 March 2027. No figure counts it any more."), "Giro: Die Bank hat die Buchung über \u22125,00 € vom 3. März 2027 zurückgenommen. Sie zählt nirgends mehr mit.");
-  assert.equal(said("Is this the same account as N26? Its bookings are there too. It counts once you have said so."), "Giro: Ist das dasselbe Konto wie N26? Seine Buchungen stehen auch dort. Es zählt, sobald Sie es gesagt haben.");
-});
-
-test("names of the interface inside its sentences are said as the page says them", async () => {
-  const [rule, type] = ["Your rule 1 says so: counterpartName contains “Netflix”.", "Every booking of the type cash_withdrawal has this category."];
-  await words.speak("de");
-  assert.equal(words.told(rule).text, "Ihre Regel 1 besagt es: Empfänger oder Auftraggeber enthält „Netflix“.");
-  assert.equal(words.told(type).text, "Jede Buchung der Art Bargeldabhebung hat diese Kategorie.");
-  assert.equal(words.told("Your rule 2 says so: text is “text”.").text, "Ihre Regel 2 besagt es: Irgendein Text ist „text“.");
-  await words.speak("en");
-  assert.equal(words.told(rule).text, "Your rule 1 says so: Payee or payer contains “Netflix”.");
-  assert.equal(words.told(type).text, "Every booking of the type Cash withdrawal has this category.");
-});
-
-test("what is wrong with a file inside an archive is said in German too", async () => {
-  await words.speak("de");
-  assert.equal(
-    words.told("File 2 of the ZIP container: line 7: not well-formed XML, or cut off.").text,
-    "Datei 2 des ZIP-Archivs: Zeile 7: kein wohlgeformtes XML, oder abgeschnitten.",
-  );
-  await words.speak("en");
-});
-
 test("what is typed is an amount, words, or both; what is quoted is text", async () => {
   const { wanted } = await import(`${STATIC}/searched.js`);
   const amount = (amountMin, amountMax = amountMin, direction = "", search = "") => ({ search, direction, amountMin, amountMax });
@@ -186,36 +153,6 @@ test("the size of an empty file is nothing", () => {
   assert.equal(format.size(1_250_000), "1.3 MB");
 });
 
-test("sentences of the interface are said in German where they are known, and as they came where not", async () => {
-  await words.speak("de");
-  assert.deepEqual(words.told("The ISO 20022 purpose code SALA says so."), { text: "Der ISO-20022-Zweckcode SALA besagt es.", lang: undefined });
-  assert.equal(
-    words.told("The IBAN of the other side is that of another account of yours; it is left out where both accounts are selected.").text,
-    "Die IBAN der Gegenseite ist die eines anderen Ihrer Konten; wo beide Konten gewählt sind, zählt sie nicht.",
-  );
-  assert.deepEqual(words.told("Field 61 is missing."), { text: "Field 61 is missing.", lang: "en" });
-  await words.speak("en");
-  assert.deepEqual(words.told("The file is empty."), { text: "The file is empty.", lang: "en" });
-});
-
-test("what a bank refused is said in German where banks are looked after, with the account that it is about", async () => {
-  await words.speak("de");
-  assert.equal(words.told("FinTS needs a library that is not installed. Install banking-data-service[fints].").lang, "en");
-  await words.learn({ banks: true });
-  assert.equal(
-    words.told('Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee"; signs as written; currency EUR assumed, as the file names none.').text,
-    'Geraten: Buchungstag aus "Date", Betrag aus "Amount", Gegenseite aus "Payee"; Vorzeichen, wie sie dastehen; Währung EUR angenommen, denn die Datei nennt keine.',
-  );
-  await words.learn({ banks: true });
-  assert.equal(words.told("Karte: The bank gives no bookings of this account (FinTS: 9210).").text, "Karte: Die Bank gibt keine Buchungen dieses Kontos (FinTS: 9210).");
-  assert.equal(words.told("The bank could not be reached.").text, "Die Bank war nicht erreichbar.");
-  assert.equal(words.told("Karte: nobody wrote this.").lang, "en");
-  assert.equal(words.told("FinTS needs a library that is not installed. Install banking-data-service[fints].").lang, undefined);
-  await words.speak("en");
-  await words.learn({ banks: true });
-  assert.equal(words.told("The bank could not be reached.").lang, "en");
-});
-
 test("a payment comes as often as it is due, an overdue one first", () => {
   const weekly = { id: "w", comingCharges: ["2026-11-24T00:00:00.000Z", "2026-12-01T00:00:00.000Z"] };
   const late = { id: "l", comingCharges: ["2026-11-20T00:00:00.000Z"] };
@@ -225,36 +162,22 @@ test("a payment comes as often as it is due, an overdue one first", () => {
   );
 });
 
-const REFUSALS = [
-  "transactionId: this booking names no counterpart to remember. Write a rule instead",
-  "homeCurrency: 'XAU' has no reference rate of the European Central Bank. Try EUR, USD or CHF.",
-  "name: must have printable characters",
-  "name: must be the name of the account, or its IBAN if it has none",
-  "dateFrom: must not be after dateTo",
-  "accountIds: one or more ids are unknown",
-  "body: more than 1000 rules",
-  "body: value must not be empty",
-  "body: value is longer than 200 characters",
-  "body: nothing to do: give category, merchant, type or tags",
-  "The body is larger than 65536 bytes",
-  "Transaction not found",
-  "Internal error",
-  "Rate limit exceeded",
-  "The service cannot be used at the moment. Try again in a few seconds",
-];
-
-test("a refusal is a whole sentence in both languages, without the name of a field", async () => {
-  for (const language of ["en", "de"]) {
-    await words.speak(language);
-    for (const message of REFUSALS) {
-      assert.match(words.said({ message }), /^['A-ZÄÖÜ].*\.$/, message);
-      assert.doesNotMatch(words.said({ message }), /^\w+: |transactionId|IBAN if/, message);
-      if (language === "de") assert.equal(words.told(message).lang, undefined, message);
-    }
-  }
+test("a bank reminds of itself 14, 7 and 2 days before its consent ends, and when it needs its user", async () => {
+  await words.speak("de");
+  const said = (consentDaysLeft, status = "ACTIVE") => words.reminderOf({ consentDaysLeft, status, needsUser: status !== "ACTIVE" });
+  assert.deepEqual([said(null), said(14)], [null, null]);
+  const ends = (days) => `Die Zustimmung endet in weniger als ${days} Tagen`;
+  assert.deepEqual([13, 7, 6, 2, 1, 0].map((days) => said(days)), [14, 14, 7, 7, 2, 2].map(ends));
+  assert.equal(said(0, "EXPIRED"), "Zustimmung abgelaufen");
   await words.speak("en");
-  assert.equal(words.said({ message: "perPage: must be at most 100" }), "Must be at most 100.");
-  assert.equal(words.said({ message: "" }), words.t("failed_text"));
+});
+
+test("what the interface refuses is a sentence without the name of a field", async () => {
+  await words.speak("en");
+  assert.equal(words.said({ status: 400, message: "perPage: must be at most 100" }), "Must be at most 100.");
+  assert.equal(words.said({ status: 400, message: "Dieses Konto gibt es nicht (mehr)" }), "Dieses Konto gibt es nicht (mehr).");
+  assert.equal(words.said({ status: 400, message: "" }), words.t("failed_text"));
+  assert.equal(words.said({ status: 500, message: "Internal error" }), words.t("failed_inside"));
 });
 
 test("money that does not last says since when, and because of what", async () => {

@@ -177,7 +177,7 @@ def test_all_of_a_counterpart_and_what_a_rule_finds_go_into_an_own_category(hold
     assert stored(holder, "Kita Nord") == ("OTHER", "CHILDCARE", kita, "user-rule:1")
     path = f"/transactions/{rows['Kita Nord']['id']}"
     reasons = client.get(f"{path}/explanation?include=detailedCategory,annotation").json()
-    said = "Your rule 1 says so: counterpartName contains “kita”."
+    said = "Your rule 1 says so: counterpart name contains “kita”."
     assert [reasons[name]["reason"] for name in ("category", "detailedCategory", "ownCategory")] == [said] * 3
     assert (reasons["ownCategory"]["value"], reasons["ownCategory"]["rule"]) == ("Kita", "user-rule:1")
     other = f"/transactions/{rows['Nachbar']['id']}/explanation?include=annotation"

@@ -54,16 +54,16 @@ class DemoSettings(Struct, frozen=True, kw_only=True):
         given.setdefault("seed", connection.id)
         unknown = given.keys() - set(cls.__struct_fields__)
         if unknown:
-            raise Misconfigured(f"The demo bank has no setting named {', '.join(sorted(unknown))}.")
+            raise Misconfigured("The demo bank has no setting named {names}.", names=", ".join(sorted(unknown)))
         settings = cls(**given)
         if settings.household not in HOUSEHOLDS:
-            raise Misconfigured(f"The demo bank's households are {', '.join(HOUSEHOLDS)}.")
+            raise Misconfigured("The demo bank's households are {names}.", names=", ".join(HOUSEHOLDS))
         if settings.fault not in FAULTS:
-            raise Misconfigured(f"The demo bank's faults are {', '.join(FAULTS)}.")
+            raise Misconfigured("The demo bank's faults are {names}.", names=", ".join(FAULTS))
         if settings.accounts is not None and not _is_whole_number(settings.accounts, 1, ACCOUNTS_MAX):
-            raise Misconfigured(f"The demo bank has 1 to {ACCOUNTS_MAX} accounts.")
+            raise Misconfigured("The demo bank has 1 to {limit} accounts.", limit=ACCOUNTS_MAX)
         if not _is_whole_number(settings.polls, 1, POLLS_MAX):
-            raise Misconfigured(f"The demo bank is ready after 1 to {POLLS_MAX} polls.")
+            raise Misconfigured("The demo bank is ready after 1 to {limit} polls.", limit=POLLS_MAX)
         if not isinstance(settings.seed, str):
             raise Misconfigured("The demo bank's seed is a text.")
         return settings

@@ -5,7 +5,8 @@ from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
-from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step
+from analytics.messages import Message
+from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Step
 from connectors.connector import Connection, UserActionRequired
 from connectors.sources.demo.connector import DemoBank
 
@@ -15,26 +16,20 @@ CONSENT_LASTS = timedelta(days=90)
 TAN = "123456"
 
 WAY = Question(
-    text=Sentence(
-        en="How should the demo bank let you in? Real banks decide that themselves.",
-        de="Wie soll die Demobank Sie einlassen? Echte Banken entscheiden das selbst.",
-    ),
+    text=Message("How should the demo bank let you in? Real banks decide that themselves."),
     fields=(
         FormField(
             name="way",
-            label=Sentence(en="Way", de="Weg"),
+            label=Message("Way"),
             choices=(("redirect", "Redirect / Weiterleitung"), ("tan", "TAN")),
         ),
     ),
 )
 ASK_TAN = Question(
-    text=Sentence(
-        en=f"A real bank would send you a TAN now. The demo bank's is {TAN}.",
-        de=f"Eine echte Bank würde Ihnen jetzt eine TAN senden. Die der Demobank ist {TAN}.",
-    ),
-    fields=(FormField(name="tan", label=Sentence(en="TAN", de="TAN"), is_secret=True),),
+    text=Message("A real bank would send you a TAN now. The demo bank's is {tan}.", tan=TAN),
+    fields=(FormField(name="tan", label=Message("TAN"), is_secret=True),),
 )
-WRONG_TAN = Sentence(en="That is not the TAN.", de="Das ist nicht die TAN.")
+WRONG_TAN = Message("That is not the TAN.")
 
 
 class LiveDemoBank(DemoBank, LiveSource):
@@ -42,10 +37,7 @@ class LiveDemoBank(DemoBank, LiveSource):
 
     name = "demo-live"
     title = BANK
-    about = Sentence(
-        en="Invented accounts, connected as real ones are: with a redirect or a TAN.",
-        de="Erfundene Konten, verbunden wie echte: mit einer Weiterleitung oder einer TAN.",
-    )
+    about = Message("Invented accounts, connected as real ones are: with a redirect or a TAN.")
     is_set_up = True
 
     def next_step(self, connection: Connection, reply: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them

@@ -15,8 +15,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from analytics.messages import Message
 from analytics.records import Batch
-from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step
+from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Step
 from connectors.connector import (
     CUT_OFF,
     Connection,
@@ -57,21 +58,21 @@ COUNTRIES = (
     ("SI", "Slovenija"), ("SK", "Slovensko"), ("FI", "Suomi"), ("SE", "Sverige"), ("GB", "United Kingdom"),
 )  # fmt: skip
 COUNTRY = Question(
-    text=Sentence(en="In which country is your bank?", de="In welchem Land ist Ihre Bank?"),
+    text=Message("In which country is your bank?"),
     fields=(
-        FormField(name="country", label=Sentence(en="Country", de="Land"), choices=COUNTRIES, default="DE"),
+        FormField(name="country", label=Message("Country"), choices=COUNTRIES, default="DE"),
         FormField(
             name="psu_type",
-            label=Sentence(en="Whose accounts are they?", de="Wessen Konten sind es?"),
+            label=Message("Whose accounts are they?"),
             choices=(("personal", "personal / privat"), (BUSINESS, "business / geschäftlich")),
             default="personal",
         ),
     ),
 )
-NO_COUNTRY = Sentence(en="Two letters, such as DE or AT.", de="Zwei Buchstaben wie DE oder AT.")
-WHICH_BANK = Sentence(en="Which bank is it? You sign in there.", de="Welche Bank ist es? Sie melden sich dort an.")
-SEVERAL_BANKS = Sentence(en="Several banks begin so. Choose yours.", de="Mehrere Banken beginnen so. Wählen Sie Ihre.")
-NO_SUCH_BANK = Sentence(en="This bank is not in the list.", de="Diese Bank steht nicht in der Liste.")
+NO_COUNTRY = Message("Two letters, such as DE or AT.")
+WHICH_BANK = Message("Which bank is it? You sign in there.")
+SEVERAL_BANKS = Message("Several banks begin so. Choose yours.")
+NO_SUCH_BANK = Message("This bank is not in the list.")
 
 Ask = Callable[[dict[str, str]], Json]
 
@@ -86,10 +87,7 @@ class EnableBanking(LiveSource):
 
     name = "enable-banking"
     title = "Enable Banking"
-    about = Sentence(
-        en="Banks in Europe: you sign in at your bank, and the access lasts up to 180 days.",
-        de="Banken in Europa: Sie melden sich bei Ihrer Bank an, und der Zugang gilt bis zu 180 Tage.",
-    )
+    about = Message("Banks in Europe: you sign in at your bank, and the access lasts up to 180 days.")
     is_local = False
     unattended_syncs_max = 4  # Delegated Regulation (EU) 2018/389, article 36 (5) (b)
 
@@ -118,7 +116,7 @@ class EnableBanking(LiveSource):
         found = _banks_called(wanted, banks)
         if len(found) != 1:
             choices = tuple((each["name"], each["name"]) for each in found or banks)
-            field = FormField(name="bank", label=Sentence(en="Bank", de="Bank"), choices=choices)
+            field = FormField(name="bank", label=Message("Bank"), choices=choices)
             problem = None if not wanted else SEVERAL_BANKS if found else NO_SUCH_BANK
             return Question(text=WHICH_BANK, fields=(field,), problem=problem)
         return self._redirect_to(found[0], country, reply, now, is_business=is_business)

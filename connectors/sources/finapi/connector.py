@@ -13,8 +13,9 @@ from secrets import token_hex, token_urlsafe
 from typing import Any
 from urllib.parse import urlsplit
 
+from analytics.messages import Message
 from analytics.records import Batch
-from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Sentence, Step
+from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Step
 from connectors.connector import (
     CUT_OFF,
     Connection,
@@ -49,9 +50,7 @@ RUNNING_TASKS = ("NOT_YET_STARTED", "IN_PROGRESS")
 
 NOT_SET = "finAPI needs a client of yours. Set BANKDATA_FINAPI_CLIENT and BANKDATA_FINAPI_SECRET_FILE."
 CLIENT_REFUSED = "finAPI refuses this client. Look at BANKDATA_FINAPI_CLIENT and BANKDATA_FINAPI_SECRET_FILE."
-ASKING = Sentence(
-    en="finAPI asks the bank whether it wants to see you.", de="finAPI fragt, ob die Bank Sie sehen will."
-)
+ASKING = Message("finAPI asks the bank whether it wants to see you.")
 FORM_ENDED = "The sign-in at the bank was not completed. Begin again."
 
 Ask = Callable[..., ProviderAnswer]
@@ -64,10 +63,7 @@ class FinApi(LiveSource):
 
     name = "finapi"
     title = "finAPI"
-    about = Sentence(
-        en="Banks in Germany and Europe, for companies with a contract with finAPI.",
-        de="Banken in Deutschland und Europa, für Unternehmen mit einem Vertrag mit finAPI.",
-    )
+    about = Message("Banks in Germany and Europe, for companies with a contract with finAPI.")
     is_local = False
     unattended_syncs_max = 4
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from msgspec.structs import replace
 
+from analytics.messages import Message
 from analytics.records import (
     AccountKind,
     AccountRecord,
@@ -24,7 +25,7 @@ from analytics.records import (
     StatementRecord,
     TransactionRecord,
 )
-from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Step
 from connectors.connector import Connection, Json, LeftOut, Misconfigured, UserActionRequired
 from connectors.reachable import is_reachable
 from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
@@ -63,38 +64,31 @@ NO_BANK = (
 NO_PIN = "The PIN is not stored, so this bank is asked only when you renew the connection."
 TOO_LATE = "The bank was not told of your approval within five minutes. Begin again."
 
-BANK = FormField(name="bank_code", label=Sentence(en="Which bank?", de="Welche Bank?"))
-LOGIN = FormField(name="login", label=Sentence(en="Login at the bank", de="Anmeldename bei der Bank"))
-PIN = FormField(name="pin", label=Sentence(en="PIN", de="PIN"), is_secret=True)
+BANK = FormField(name="bank_code", label=Message("Which bank?"))
+LOGIN = FormField(name="login", label=Message("Login at the bank"))
+PIN = FormField(name="pin", label=Message("PIN"), is_secret=True)
 KEEP_PIN = FormField(
     name="keep_pin",
-    label=Sentence(
-        en="Store the PIN (encrypted), for syncs without you", de="PIN (verschlüsselt) speichern, für Abrufe"
-    ),
+    label=Message("Store the PIN (encrypted), for syncs without you"),
     choices=((NO, "no / nein"), (YES, "yes / ja")),
     default=NO,
 )
-TAN = FormField(name="tan", label=Sentence(en="TAN", de="TAN"), is_secret=True)
+TAN = FormField(name="tan", label=Message("TAN"), is_secret=True)
 IS_APPROVED = FormField(
     name="tan",
-    label=Sentence(en="Have you approved it?", de="Haben Sie es freigegeben?"),
+    label=Message("Have you approved it?"),
     choices=((YES, "yes / ja"), (NO, "no, go on without / nein, ohne")),
     is_optional=True,
 )
-SIGN_IN = Sentence(en="Sign in to your bank as in its online banking.", de="Melden Sie sich an wie im Online-Banking.")
+SIGN_IN = Message("Sign in to your bank as in its online banking.")
 WHICH = {
-    "method": Sentence(en="How do you approve at this bank?", de="Wie geben Sie bei dieser Bank frei?"),
-    "medium": Sentence(en="Which device do you use for that?", de="Welches Gerät benutzen Sie dafür?"),
+    "method": Message("How do you approve at this bank?"),
+    "medium": Message("Which device do you use for that?"),
 }
-OLDER = Sentence(
-    en="The bank wants another approval for bookings older than 89 days. To go on without them, leave it out.",
-    de="Für Umsätze, die älter als 89 Tage sind, will die Bank eine weitere Freigabe. Ohne sie geht es auch weiter.",
-)
-NOT_YET = Sentence(en="The bank has not accepted this yet.", de="Die Bank hat das noch nicht angenommen.")
-PIN_WRONG = Sentence(
-    en="The bank refused this PIN. Three wrong ones lock the account.",
-    de="Die Bank hat diese PIN abgelehnt. Drei falsche sperren das Konto.",
-)
+BY_BANK = "{words}"  # the text of a bank, the same in every language
+OLDER = Message("The bank wants another approval for bookings older than 89 days. To go on without them, leave it out.")
+NOT_YET = Message("The bank has not accepted this yet.")
+PIN_WRONG = Message("The bank refused this PIN. Three wrong ones lock the account.")
 
 ReadFile = Callable[[BinaryIO], Iterator[Record]]
 
@@ -106,10 +100,7 @@ class FinTs(LiveSource):
 
     name = "fints"
     title = "FinTS"
-    about = Sentence(
-        en="Banks in Germany, asked straight, with the login of their online banking.",
-        de="Banken in Deutschland, direkt befragt, mit den Zugangsdaten des Online-Bankings.",
-    )
+    about = Message("Banks in Germany, asked straight, with the login of their online banking.")
     is_local = False
     unattended_syncs_max = None  # customers ask for themselves; the four of PSD2 are for third parties
 
@@ -264,7 +255,7 @@ class FinTs(LiveSource):
             chosen = FormField(name=reached.of, label=WHICH[reached.of], choices=reached.options)
             return Question(text=WHICH[reached.of], fields=(chosen,), memo={"chosen": reached.of})
         if isinstance(reached, Challenge):
-            return _question_of(reached, since, Sentence(en=_plain_words(reached.text), de=_plain_words(reached.text)))
+            return _question_of(reached, since, Message(BY_BANK, words=_plain_words(reached.text)))
         if not (accounts := reached.accounts()):
             raise UserActionRequired("The bank shows no account for this login.")
         if connection.secrets.get("login"):
@@ -281,7 +272,7 @@ class FinTs(LiveSource):
         if wanted is None:
             return self._finish(opened, given, now, older["found"])
         words = _plain_words(wanted.text)
-        text = Sentence(en=f"{OLDER.en} {words}", de=f"{OLDER.de} {words}")
+        text = Message("{question} {words}", question=OLDER, words=words)
         asked = _question_of(wanted, now.isoformat(), text, older=older)
         return replace(asked, problem=NOT_YET) if is_answered and older["left"] == known["left"] else asked
 
@@ -339,7 +330,7 @@ class FinTs(LiveSource):
         )
 
 
-def _question_of(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
+def _question_of(wanted: "Challenge", since: str, text: Message, older: Json | None = None) -> Question:
     """The question for a challenge, in the words of `text`. With `older`, the result of `OpenDialog.older`, the
     approval is for older bookings and may be left out."""
     if older is None:
@@ -366,7 +357,7 @@ def _library() -> Any:
     return dialog
 
 
-def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence | None = None) -> Question:
+def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Message | None = None) -> Question:
     """The question for login and PIN, with the known login of a renewed connection filled in. A login that was just
     given is not asked for again, unless the bank refused it together with the PIN (`problem`)."""
     named = replace(LOGIN, default=str(given.get("login") or connection.secrets.get("login") or ""))
@@ -397,4 +388,4 @@ def _plain_words(text: str) -> str:
 
 
 def _refusal(code: str) -> str:
-    return f"The bank gives no bookings of this account (FinTS: {code})."
+    return Message("The bank gives no bookings of this account (FinTS: {code}).", code=code)

@@ -371,7 +371,7 @@ def _translate_errors(line: BankLine) -> Iterator[None]:
             raise ApprovalNeeded(detail=" ".join(line.codes)) from None
         if line.refusal is not None:
             raise ProviderUnavailable(
-                f"The bank refused an order (FinTS code {line.refusal}).", detail=" ".join(line.codes)
+                "The bank refused an order (FinTS code {refusal}).", refusal=line.refusal, detail=" ".join(line.codes)
             ) from None
         raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from analytics.classification.rules import TAG_LENGTH_MAX, is_tag
+from analytics.messages import Message
 from auth.principal import Principal
 from handlers.json_shapes import members
 from handlers.names import Json
@@ -20,7 +21,7 @@ from storage.database import Session, Transaction
 from storage.importing import derivation
 
 NO_OWN_CATEGORY = "Category not found. GET /categories lists your own"
-NO_NAME = f"name: 1 to {TAG_LENGTH_MAX} printable characters"
+NO_NAME = Message("name: 1 to {limit} printable characters", limit=TAG_LENGTH_MAX)
 TAKEN = "name: one of your categories there has it already"
 
 
@@ -93,4 +94,4 @@ def _change(services: Services, user_id: str, work: Callable[[Transaction], OwnC
     except NameTaken as error:
         raise Conflicting(TAKEN) from error
     except TooMany as error:
-        raise BadRequest(f"name: at most {OWN_CATEGORIES_MAX} categories of your own") from error
+        raise BadRequest("name: at most {limit} categories of your own", limit=OWN_CATEGORIES_MAX) from error

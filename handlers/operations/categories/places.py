@@ -31,7 +31,7 @@ def place_after(before: Place, changes: Mapping[str, Any], own: Mapping[str, Own
             if leaf not in LEAVES:
                 raise BadRequest("detailedCategory: must be one that GET /categories lists")
             if changes.get("category") not in (None, category_of(leaf)):
-                raise BadRequest(f"detailedCategory: lies below {category_of(leaf)}")
+                raise BadRequest("detailedCategory: lies below {category}", category=category_of(leaf))
             category, own_id = category_of(leaf), None
     if "ownCategoryId" in changes:
         own_id = changes["ownCategoryId"]
@@ -41,7 +41,7 @@ def place_after(before: Place, changes: Mapping[str, Any], own: Mapping[str, Own
             _, _, category, leaf = own[own_id]
             given = (changes.get("category") or category, changes.get("detailedCategory") or leaf)
             if given != (category, leaf):
-                raise BadRequest(f"ownCategoryId: lies below {leaf or category}")
+                raise BadRequest("ownCategoryId: lies below {category}", category=leaf or category)
     return category, leaf, own_id
 
 

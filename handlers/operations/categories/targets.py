@@ -11,6 +11,7 @@ from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.leaves import OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory
 from analytics.currencies import NO_RATES
+from analytics.messages import Message
 from analytics.minor_digits import in_digits, minor_digits
 from analytics.periods import InvalidMonth, last_day, month_of
 from analytics.searching.comparison import Span
@@ -32,7 +33,7 @@ from storage.annotations.targets import AMOUNT_MAX, TARGETS_MAX, Target, TooMany
 from storage.database import Transaction
 from storage.transactions import Selection
 
-TOO_MANY = f"from: at most {TARGETS_MAX} targets, those of earlier months counted"
+TOO_MANY = Message("from: at most {limit} targets, those of earlier months counted", limit=TARGETS_MAX)
 COMMON = (*CATEGORIES, *LEAVES)  # places that everybody has
 
 
@@ -92,9 +93,13 @@ def put(
     reading = services.reader.read(session, user_id, Need.ACCOUNTS)
     currency = currency_of(services, reading, covered_accounts(reading.accounts, caller))
     if amount != in_digits(amount, currency):
-        raise BadRequest(f"amount: amounts in {currency} have {minor_digits(currency)} digits after the point")
+        raise BadRequest(
+            "amount: amounts in {currency} have {digits} digits after the point",
+            currency=currency,
+            digits=minor_digits(currency),
+        )
     if amount > AMOUNT_MAX:
-        raise BadRequest(f"amount: at most {AMOUNT_MAX}")
+        raise BadRequest("amount: at most {limit}", limit=AMOUNT_MAX)
     target = Target(code_of(place), first, amount, currency, period)
     try:
         targets.put(session, user_id, target)
@@ -147,7 +152,7 @@ def _month(name: str, text: str) -> date:
     try:
         return month_of(text)
     except InvalidMonth as error:
-        raise BadRequest(f"{name}: must be a calendar month written YYYY-MM") from error
+        raise BadRequest("{name}: must be a calendar month written YYYY-MM", name=name) from error
 
 
 def _visible_own_categories(reading: UserData, caller: Principal) -> Mapping[str, OwnCategory]:

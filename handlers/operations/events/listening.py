@@ -42,7 +42,7 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
 def _event_types(types: str | None) -> Collection[str]:
     named = {part.strip() for part in (types or "").split(",")} - {""}
     if named - NEEDS.keys():
-        raise BadRequest(f"types: must be some of {', '.join(NEEDS)}")
+        raise BadRequest("types: must be some of {allowed}", allowed=", ".join(NEEDS))
     return named or NEEDS.keys()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from secrets import token_hex
 from typing import Any, TypeVar
 
+from analytics.messages import Message
 from connectors.webhooks.urls import is_usable
 from handlers.json_shapes import instant, members
 from handlers.names import Json
@@ -23,10 +24,10 @@ EACH_MAX = 5
 NO_WEBHOOK = "Webhook not found"
 NO_DELIVERY = "Delivery not found"
 NOT_SENT = "This server sends no webhooks. Its operator can start it with --webhooks"
-TOO_MANY = f"At most {EACH_MAX} webhooks. Remove one first"
+TOO_MANY = Message("At most {limit} webhooks. Remove one first", limit=EACH_MAX)
 DISABLED = "This webhook is disabled. Enable it first"
 WAITING_MAX = 100  # waiting deliveries of one webhook; at this number no test is accepted
-MANY_WAIT = f"{WAITING_MAX} deliveries of this webhook wait already"
+MANY_WAIT = Message("{limit} deliveries of this webhook wait already", limit=WAITING_MAX)
 TRY_AGAIN_IN = 60  # seconds
 BAD_URL = "url: must be an https address of a public host, without user, password and fragment"
 NO_KEYS = "The secret cannot be kept at present: the server's operator finds the reason in the log"
@@ -51,7 +52,7 @@ def create_webhook(services: Services, request: Request, *, body: Mapping[str, A
         raise BadRequest(BAD_URL)
     types = body.get("eventTypes")
     if types is not None and (not types or not NEEDS.keys() >= set(types)):
-        raise BadRequest(f"eventTypes: must be some of {', '.join(NEEDS)}")
+        raise BadRequest("eventTypes: must be some of {allowed}", allowed=", ".join(NEEDS))
     webhook = Webhook(
         user_id=caller.user_id,
         id=f"whk_{token_hex(12)}",

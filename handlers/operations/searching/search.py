@@ -232,7 +232,7 @@ def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Princip
 def _keys(group_by: str | None) -> list[Key]:
     keys: Any = listed_values("groupBy", group_by, KEYS)
     if len(keys) > KEYS_MAX:
-        raise BadRequest(f"groupBy: must name at most {KEYS_MAX} keys")
+        raise BadRequest("groupBy: must name at most {limit} keys", limit=KEYS_MAX)
     return list(keys)
 
 

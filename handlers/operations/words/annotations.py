@@ -81,7 +81,9 @@ def annotation_after(
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:
         if not is_note(changes["note"] or ""):
-            raise BadRequest(f"note: at most {NOTE_LENGTH_MAX} characters, none of them a control character")
+            raise BadRequest(
+                "note: at most {limit} characters, none of them a control character", limit=NOTE_LENGTH_MAX
+            )
         annotation = replace(annotation, note=changes["note"] or None)
     own: Mapping[str, OwnCategory] = {}
     if any(each.get("ownCategoryId") for each in (changes, *(changes.get("splits") or ()))):
@@ -91,10 +93,10 @@ def annotation_after(
     if "tags" in changes:
         names = changes["tags"] or []
         if not all(map(is_tag, names)):
-            raise BadRequest(f"tags: 1 to {TAG_LENGTH_MAX} printable characters each")
+            raise BadRequest("tags: 1 to {limit} printable characters each", limit=TAG_LENGTH_MAX)
         annotation = annotations.with_tags(annotation, names, now=now)
         if len(annotation.tags) > TAGS_MAX:
-            raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
+            raise BadRequest("tags: at most {limit} on one booking", limit=TAGS_MAX)
     if "splits" in changes:
         given = changes["splits"] or []
         places = [place_after(NOWHERE, each, own) for each in given]
@@ -103,7 +105,7 @@ def annotation_after(
     if changes.keys() & {"tags", "splits"}:
         different = annotations.different_tags(session, user_id) | annotation.own_tags.keys()
         if len(different) > DIFFERENT_TAGS_MAX:
-            raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
+            raise BadRequest("tags: at most {limit} different ones", limit=DIFFERENT_TAGS_MAX)
     return annotation
 
 

@@ -28,7 +28,7 @@ def examples(session: Session, request: Request, changed: pl.DataFrame, include:
     if include is None:
         return {}
     if READ_TRANSACTIONS not in request.principal.scopes:
-        raise Forbidden(f"Insufficient scope. Required: {READ_TRANSACTIONS}")
+        raise Forbidden("Insufficient scope. Required: {wanted}", wanted=READ_TRANSACTIONS)
     before = {row["id"]: row for row in changed.iter_rows(named=True)}
     rows = transactions.rows_by_id(session, request.principal.user_id, before).values()
     newest = sorted(rows, key=lambda row: (row["booking_date"], row["id"]), reverse=True)[:SHOWN_MAX]

@@ -41,9 +41,9 @@ def correct_some(
         choice = place_named(body, own_categories_for(session, caller) if body.get("ownCategoryId") else {})
         ids = _ids(services, request, session, filters)
         if len(ids) > BOOKINGS_MAX:
-            raise BadRequest(f"filter: finds more than {BOOKINGS_MAX} transactions")
+            raise BadRequest("filter: finds more than {limit} transactions", limit=BOOKINGS_MAX)
         if not dry_run and len(ids) != body["expected"]:
-            raise Conflicting(f"expected: {len(ids)} transactions match now")
+            raise Conflicting("expected: {count} transactions match now", count=len(ids))
         batch_id = f"cor_{uuid4().hex}"
         correction_batches.choose(session, user_id, batch_id, ids, choice, now=now)
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=ids)
@@ -61,7 +61,7 @@ def _filters(given: Mapping[str, Any]) -> Filters:
         try:
             said[name] = date.fromisoformat(said[name]) if name in said else None
         except ValueError:
-            raise BadRequest(f"filter: {name} must be a day") from None
+            raise BadRequest("filter: {name} must be a day", name=name) from None
     return Filters(**{python_name(name): value for name, value in said.items()})
 
 

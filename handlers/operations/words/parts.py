@@ -43,7 +43,7 @@ def parts_of(
     if row["is_adjusting_entry"]:
         raise BadRequest(NOT_BY_A_BANK)
     if not SPLITS_MIN <= len(given) <= SPLITS_MAX:
-        raise BadRequest(f"splits: {SPLITS_MIN} to {SPLITS_MAX} parts")
+        raise BadRequest("splits: {least} to {limit} parts", least=SPLITS_MIN, limit=SPLITS_MAX)
     amounts = [Decimal(str(each["amount"])) for each in given]
     _check_amounts(amounts, row["amount"], row["currency"])
     return [
@@ -56,10 +56,12 @@ def check_bounds(annotation: Annotation) -> None:
     them in one line."""
     notes = [annotation.note, *(part.note for part in annotation.parts)]
     if annotation.parts and sum(len(note or "") for note in notes) > NOTE_LENGTH_MAX:
-        raise BadRequest(f"splits: notes of a booking and its parts have at most {NOTE_LENGTH_MAX} characters together")
+        raise BadRequest(
+            "splits: notes of a booking and its parts have at most {limit} characters together", limit=NOTE_LENGTH_MAX
+        )
     count = len(annotation.tags) + sum(len(part.tags) for part in annotation.parts)
     if annotation.parts and count > TAGS_MAX:
-        raise BadRequest(f"splits: at most {TAGS_MAX} tags on a booking and its parts together")
+        raise BadRequest("splits: at most {limit} tags on a booking and its parts together", limit=TAGS_MAX)
 
 
 def part_shapes(
@@ -89,9 +91,13 @@ def _check_amounts(amounts: Sequence[Decimal], whole: Decimal, currency: str) ->
     if not all(each * whole > 0 for each in amounts):
         raise BadRequest("splits: no amount may be zero, and each has the sign of the transaction's")
     if any(each != in_digits(each, currency) for each in amounts):
-        raise BadRequest(f"splits: amounts in {currency} have {minor_digits(currency)} digits after the point")
+        raise BadRequest(
+            "splits: amounts in {currency} have {digits} digits after the point",
+            currency=currency,
+            digits=minor_digits(currency),
+        )
     if sum(amounts) != whole:
-        raise BadRequest(f"splits: must add up to {whole:f}, not to {sum(amounts):f}")
+        raise BadRequest("splits: must add up to {whole}, not to {sum}", whole=f"{whole:f}", sum=f"{sum(amounts):f}")
 
 
 def _part(
@@ -107,8 +113,10 @@ def _part(
         raise BadRequest("splits: each part needs a category, a detailedCategory or an ownCategoryId")
     note, names = given.get("note") or None, given.get("tags") or []
     if not is_note(note or ""):
-        raise BadRequest(f"splits: a note has at most {NOTE_LENGTH_MAX} characters, none of them a control character")
+        raise BadRequest(
+            "splits: a note has at most {limit} characters, none of them a control character", limit=NOTE_LENGTH_MAX
+        )
     if not all(map(is_tag, names)):
-        raise BadRequest(f"splits: a tag has 1 to {TAG_LENGTH_MAX} printable characters")
+        raise BadRequest("splits: a tag has 1 to {limit} printable characters", limit=TAG_LENGTH_MAX)
     tags = annotations.tags_of(names, known, now=now)
     return Split(amount, ChosenCategory(category, leaf, own_id), note, tags)

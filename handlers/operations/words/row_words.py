@@ -40,7 +40,7 @@ def check_words(caller: Principal, include: str | None, *filters: str | None) ->
     """Raise Forbidden for a request for annotations by a caller who may not read them; a filter counts too, since
     annotations could be guessed by it."""
     if (any(each is not None for each in filters) or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
-        raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
+        raise Forbidden("Insufficient scope. Required: {wanted}", wanted=READ_ANNOTATIONS)
 
 
 def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:

@@ -2,7 +2,7 @@
 import { accessToken, anotherToken, tellOthers } from "./auth.js";
 import { address } from "./place.js";
 import { shared, useEffect, useEvents, useMemo, useState } from "./ui.js";
-import { learn } from "./words.js";
+import { learn, spoken } from "./words.js";
 
 const RETRIED_FOR = 20_000;
 export const UNREACHABLE = new Set([502, 503, 504]);
@@ -135,7 +135,7 @@ async function call(method, asked, { signal, headers = {}, body }) {
   try {
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(asked, {
-        method, body, signal, headers: { ...headers, Authorization: `Bearer ${token}` },
+        method, body, signal, headers: { ...headers, Authorization: `Bearer ${token}`, "Accept-Language": spoken() },
       }).catch((error) => {
         if (signal?.aborted) throw error;
         return null;
@@ -282,7 +282,7 @@ export function useModule(name) {
       if (isWanted && isThere) location.reload();
       else if (isWanted) setState({ name, data: null, error: new Away() });
     };
-    Promise.all([load(name), name !== "overview" && learn({ banks: ["connections", "import"].includes(name) })]).then(
+    Promise.all([load(name), name !== "overview" && learn()]).then(
       ([data]) => isWanted && setState({ name, data, error: null }),
       failed,
     );

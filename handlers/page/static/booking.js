@@ -5,7 +5,7 @@ import { day, longDay } from "./format.js";
 import { CategoryTile } from "./icons.js";
 import { useNames } from "./own-categories.js";
 import { OwnWords } from "./own-words.js";
-import { Dialog, Facts, Loaded, Money, MoreLink, State, Told, accountAmong, partyOf } from "./parts.js";
+import { Dialog, Facts, Loaded, Money, MoreLink, State, accountAmong, partyOf } from "./parts.js";
 import { address } from "./place.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
@@ -39,8 +39,8 @@ function DetailText({ row, reasons, person, onClose }) {
     ["endToEndId", reasons?.endToEndId],
     ["sepaPurposeCode", row.sepaPurposeCode],
     ["bankTransactionCode", row.bankTransactionCode],
-    ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
-    ["why_transfer", reasons?.transfer.rule && html`<${Told} text=${reasons.transfer.reason} />`],
+    ["why_category", reasons && reasons.category.reason],
+    ["why_transfer", reasons?.transfer.rule && reasons.transfer.reason],
   ];
   const merchant = row.merchantName || row.counterpartName;
   return html`

@@ -3,7 +3,7 @@ import { minute, useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
 import { ConnectBank, FolderHint } from "./first-run.js";
 import { AUTH_URL } from "./place.js";
-import { Facts, Loaded, Place, State, Told, accountName, tallBones } from "./parts.js";
+import { Facts, Loaded, Place, State, accountName, tallBones } from "./parts.js";
 import { SyncButton, useIsSyncing } from "./sync.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
@@ -53,8 +53,8 @@ function Connection({ connection, person }) {
       <div class="connection-name"><h2>${bankName}</h2><span class="pill ${status === "ACTIVE" ? "good" : "up"}">${isSyncing ? t("syncing") : named(status)}</span></div>
       ${canSync && accountIds.length > 0 && html`<${SyncButton} accountIds=${accountIds} about=${bankName} />`}
     </header>
-    ${message && html`<p class=${needsUser ? "caution" : "soft"}><${Told} text=${message} /></p>`}
-    ${warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
+    ${message && html`<p class=${needsUser ? "caution" : "soft"}>${message}</p>`}
+    ${warnings.map((warning) => html`<p class="caution" key=${warning}>${warning}</p>`)}
     <${Facts} facts=${facts} />
     <${Care} connection=${connection} />
   </section>`;

@@ -4,10 +4,10 @@ import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
 import { KeptLayouts, Layout } from "./layout.js";
-import { Bones, Card, Choice, Dialog, Line, Money, Place, Told, accountAmong, accountName, shortIban, tried } from "./parts.js";
+import { Bones, Card, Choice, Dialog, Line, Money, Place, accountAmong, accountName, shortIban, tried } from "./parts.js";
 import { address } from "./place.js";
 import { html, shared, useRef, useState } from "./ui.js";
-import { t, told } from "./words.js";
+import { said, t } from "./words.js";
 
 const POLLED_EVERY = 1000; // milliseconds
 const FILE_BYTES_MAX = 256 * 1024 * 1024; // what the interface takes at once
@@ -46,8 +46,8 @@ async function look({ key, file, asked }) {
 const refused = (error) => ({ state: "refused", error });
 
 function unsendable({ size: bytes }) {
-  if (bytes === 0) return refused({ text: told("The file is empty.").text });
-  return bytes > FILE_BYTES_MAX ? refused({ text: t("too_large") }) : null;
+  if (bytes === 0) return refused(t("empty_file"));
+  return bytes > FILE_BYTES_MAX ? refused(t("too_large")) : null;
 }
 
 /** Import these files, one after the other as imports take turns. */
@@ -125,10 +125,10 @@ async function sent(file, asked, dryRun) {
     let report = await change("POST", "/imports", { parameters: { filename, dryRun, ...asked, layout }, file });
     if (!isOver(report)) report = await followed(one("imports", report.importId), isOver, POLLED_EVERY);
     const layouts = [...new Map(report.layouts.map((each) => [each.profile, each])).values()].filter(({ profile }) => profile);
-    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(told(report.error)), layouts };
+    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(report.error), layouts };
     return { state: report.isDryRun ? "looked" : "imported", report, layouts };
   } catch (error) {
-    return refused(error.message ? told(error.message) : { text: t("failed_text") });
+    return refused(said(error));
   }
 }
 
@@ -177,7 +177,7 @@ function FileCard({ each: { file, asked, state, said, error, report, layouts = [
     </header>
     <div role="status">
       ${isWorking && html`<p class="soft">${t(state === "reading" ? "reading" : "importing")}</p><${Bones} rows="2" />`}
-      ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang=${error.lang}>${error.text}</span></p>`}
+      ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> ${error}</p>`}
       ${state === "undone" && html`<p class="soft">${t(said)}</p>
         <p class="buttons"><button type="button" onClick=${() => onAsk({})}>${t("look_again")}</button></p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
@@ -190,7 +190,7 @@ function FileCard({ each: { file, asked, state, said, error, report, layouts = [
           ...report.candidates.map((each) => [each.accountId, accountAmong(each)]), [NEW_ACCOUNT, t("new_account")]]} />
       </div>`}
       ${report.overlap && html`<p class="caution">${t("overlap", { n: report.overlap.bookings, name: nameOf(report.overlap.accountId, person) })}</p>`}
-      ${report.warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
+      ${report.warnings.map((warning) => html`<p class="caution" key=${warning}>${warning}</p>`)}
       ${!isUnclear({ state, report }) && html`<${Report} report=${report} />
         <p class="buttons">${report.new > 0
           ? html`<button type="button" class="primary" onClick=${onImport}>${t("import_n", { n: report.new })}</button>`

@@ -205,6 +205,7 @@ export default {
   clear_list: "Clear this list",
   importing: "Importing…",
   import_n: "Import {n} new {transaction|transactions}",
+  empty_file: "The file is empty.",
   too_large: "A file may have 256 MB at most.",
   n_new: "{n} new",
   n_known: "{n} known",

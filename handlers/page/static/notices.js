@@ -2,7 +2,7 @@
 import { OPEN, change, one, useRead } from "./api.js";
 import { daysBefore } from "./format.js";
 import { Icon } from "./icons.js";
-import { Card, Told, accountName, tried, undoing } from "./parts.js";
+import { Card, accountName, tried, undoing } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
 import { SameAccounts } from "./same-account.js";
 import { html } from "./ui.js";
@@ -39,7 +39,7 @@ function Notice({ notice, person }) {
   const about = account ? `${accountName(account)}: ` : "";
   return html`<li class="need">
     <${Icon} name=${icon} />
-    <p><strong><${Told} text=${title} /></strong> ${kind === "ledger.wrong" ? html`<${Told} text="${about}${text}" />` : html`${about}<${Told} text=${text} />`}</p>
+    <p><strong>${title}</strong> ${about}${text}</p>
     <span class="buttons">
       <button type="button" class="quiet" onClick=${put({ state: "snoozed", until: daysBefore(person.profile.today, RESTS) }, "notice_later_done")}>${t("notice_later")}</button>
       <button type="button" class="quiet" onClick=${put({ state: "dismissed" }, "notice_away_done")}>${t("notice_away")}</button>

@@ -5,7 +5,7 @@ import { inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address, beside } from "./place.js";
 import { html, shared, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
-import { named, said, t, told } from "./words.js";
+import { named, said, t } from "./words.js";
 
 /** An amount that programs can read too; `signed` writes a plus and colours what came in. */
 export function Money({ amount, currency, signed = false }) {
@@ -71,12 +71,6 @@ export function State({ icon, title, text, note, children }) {
 export const NothingYet = () => html`<${State} icon="transactions" title=${t("nothing_yet")} text=${t("nothing_yet_text")}>
   <a class="button" href=${address("/import")}>${t("import_title")}</a>
 <//>`;
-
-/** A sentence of the interface, in our language where we know it. */
-export function Told({ text }) {
-  const known = told(text);
-  return html`<span lang=${known.lang}>${known.text}</span>`;
-}
 
 /** Why something is not here, and what a person can do about it. */
 export function Failed({ error, again }) {

@@ -4,7 +4,7 @@ import { moment } from "./format.js";
 import { Icon } from "./icons.js";
 import { toast } from "./parts.js";
 import { html, useEffect, useState } from "./ui.js";
-import { learn, said, t, told } from "./words.js";
+import { learn, said, t } from "./words.js";
 
 const POLLED_EVERY = 1500; // milliseconds; the interface waits by itself while a bank is slow
 const LOOKED_EVERY = 6000; // while a sync goes on that this page may not have begun
@@ -45,7 +45,7 @@ async function synced(accountIds) {
   forget();
   const failed = jobs.find(({ status }) => status === "failed");
   await learn();
-  if (failed) return t("sync_failed", { reason: told(failed.error ?? "").text });
+  if (failed) return t("sync_failed", { reason: failed.error ?? "" });
   const n = jobs.reduce((all, { newTransactions }) => all + newTransactions, 0);
   return n ? t("synced", { n }) : t("synced_none");
 }

@@ -22,6 +22,7 @@ export default {
   // states
   again: "Try again",
   failed: "That did not work.",
+  failed_inside: "Something went wrong within the service. Nothing was changed.",
   failed_text: "The service could not answer. Nothing was changed.",
   not_reached: "The service cannot be reached. What you typed is still here.",
   request: "Request {id}",
@@ -198,21 +199,3 @@ export default {
   ERROR: "Fault",
   DISCONNECTED: "Disconnected",
 };
-
-/** Sentences of the interface that hold a name of its own: `{word}` is what the page calls it. */
-export const sentences = [
-  ["transactionId: this booking names no counterpart to remember. Write a rule instead", "This booking names no payee that could be remembered. Add a rule of your own instead."],
-  ["homeCurrency: {} has no reference rate of the European Central Bank. Try EUR, USD or CHF.", "{} has no reference rate of the European Central Bank. Try EUR, USD or CHF."],
-  ["name: must have printable characters", "A name needs characters that can be seen."],
-  ["name: must be the name of the account, or its IBAN if it has none", "That is not the name of the account."],
-  ["dateFrom: must not be after dateTo", "The first day must not be after the last one."],
-  ["accountIds: {}", "These accounts are not yours, or no longer there."],
-  ["Internal error", "Something went wrong within the service. Nothing was changed."],
-  ["Rate limit exceeded", "There were too many requests. Try again in a moment."],
-  ["{} not found", "This does not exist (any more)."],
-  ["Every booking of the type {word} has this category."],
-  ["Nothing in the booking says more than its type ({word})."],
-  ["Your rule {} says so: {word} contains “{}”."],
-  ["Your rule {} says so: {word} is “{}”."],
-  ["Your rule {} says so: {word} begins with “{}”."],
-];

@@ -1,31 +1,29 @@
 /** The words of the page in the language that is spoken; each language is a file of its own, and only one is loaded. */
-import { count, money } from "./format.js";
-
-const AMOUNT = /^(-?[\d,]+(?:\.\d+)?) ([A-Z]{3})$/; // as sentences of the interface have it
+import { count } from "./format.js";
 
 let language = "en";
 let words = {};
-let sentences = []; // of the interface, which speaks English: how they are known, and what they are in our language
 const learning = new Map(); // files of further words, which come with the first place that may say one of them
 
 /** Speak this language, `en` or `de`, from now on. */
 export async function speak(chosen) {
   language = chosen;
-  [words, sentences] = [{}, []];
+  words = {};
   learning.clear();
   await known(`words-${language}`);
 }
 
-/** Know the words of all places from now on; with those about banks, too, which are many. */
-export const learn = ({ banks = false } = {}) =>
-  Promise.all([known(`more-words-${language}`), banks && language !== "en" && known(`bank-sentences-${language}`)]);
+/** The language that is spoken: the interface is asked for its sentences in it. */
+export const spoken = () => language;
+
+/** Know the words of all places from now on. */
+export const learn = () => known(`more-words-${language}`);
 
 function known(file) {
   if (!learning.has(file)) {
     const learnt = import(`./${file}.js`).then(
-      (spoken) => {
-        words = { ...words, ...spoken.default };
-        sentences = [...sentences, ...shaped(spoken)];
+      (more) => {
+        words = { ...words, ...more.default };
       },
       (error) => {
         learning.delete(file); // to be tried again
@@ -37,34 +35,10 @@ function known(file) {
   return learning.get(file);
 }
 
-const shaped = ({ sentences: told = [] }) => told.map(([english, own = english]) => [shape(english), own]);
-
-const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|[\]]/g, "\\$&").replace(/\{(word)?\}/g, "(.+)")}$`, "si");
-
-/** A sentence of the interface in the language that is spoken, null where it is not known here. */
-function translated(sentence) {
-  for (const [known, own] of sentences) {
-    const found = known.exec(sentence);
-    if (!found) continue;
-    const parts = found.slice(1).map((part) => translated(part) ?? part.replace(AMOUNT, (_, amount, currency) => money(Number(amount.replaceAll(",", "")), currency)));
-    return own.replace(/\{(word)?\}/g, (_, isWord) => (isWord ? named(parts.shift()) : parts.shift()));
-  }
-  const [, name, rest] = /^(.+?): (.+)$/s.exec(sentence) ?? []; // what it is about, such as an account or a file
-  const own = rest && translated(rest);
-  return own ? `${name}: ${own}` : null;
-}
-
-/** A sentence of the interface: translated where that is possible, and in which language it is then. */
-export function told(sentence) {
-  const own = translated(sentence);
-  return own === null ? { text: sentence, lang: "en" } : { text: own, lang: undefined };
-}
-
 /** What went wrong, in words for a person: a whole sentence, without the name of the field that programs read first. */
-export function said({ message }) {
+export function said({ status, message }) {
   if (!message) return t("failed_text");
-  const own = translated(message);
-  if (own !== null) return own;
+  if (status === 500) return t("failed_inside");
   const plain = message.replace(/^[a-z]\w*: /, "");
   return plain[0].toUpperCase() + plain.slice(1) + (/[.!?]$/.test(plain) ? "" : ".");
 }

@@ -56,7 +56,7 @@ class Body:
         kind = header(headers, b"content-type").partition(";")[0].strip() or self._assumed
         reader = self._readers.get(kind)
         if reader is None:
-            raise UnsupportedMediaType(f"The body must be {' or '.join(self._readers)}")
+            raise UnsupportedMediaType("The body must be {formats}", formats=" or ".join(self._readers))
         return reader(content)
 
 

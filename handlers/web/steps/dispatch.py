@@ -72,11 +72,12 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             headers=Headers(raw=scope["headers"]),
             client_address=asked.client_address,
             is_gone=receive,
+            language=call.language_of(scope),
         )
         with turns.answering(asked.caller.user_id) if asked.caller is not None else nullcontext():
             answer = await call_operation(request, asked.arguments)
         if answer.headers.get("content-type") == EVENT_STREAM:
             note_listening(scope)
-        await call.send_answer(send, answer)
+        await call.send_answer(send, answer, request.language)
 
     return dispatch_request

@@ -91,7 +91,7 @@ def check_subscription(caller: Principal, billing_url: str) -> None:
     """Raise Forbidden for a caller without an active subscription. It carries no challenge (WWW-Authenticate): a client
     would answer that by asking for more scopes, forever."""
     if not caller.has_subscription:
-        raise Forbidden(f"Active subscription required. Subscribe at {billing_url}")
+        raise Forbidden("Active subscription required. Subscribe at {billing_url}", billing_url=billing_url)
 
 
 def guard(
@@ -128,7 +128,7 @@ def guard(
                 raise Forbidden(NOT_EVERYTHING)
             wanted = figures_scope if caller.figures_only else scope_name
             if wanted not in caller.scopes:
-                raise Forbidden(f"Insufficient scope. Required: {wanted}", headers=challenge.too_narrow)
+                raise Forbidden("Insufficient scope. Required: {wanted}", wanted=wanted, headers=challenge.too_narrow)
             check_subscription(caller, billing_url)
             await next_app(scope, receive, send)
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
+from analytics.messages import Saying, message
 from handlers.names import python_name
 from handlers.web.errors import BadRequest, NotFound
 
@@ -22,7 +23,7 @@ Schema = Mapping[str, Any]
 TextReader = Callable[[str], Any]
 
 
-class Unreadable(ValueError):
+class Unreadable(Saying, ValueError):
     """The text does not fit its schema; the message says what is allowed and never repeats the text."""
 
 
@@ -64,7 +65,7 @@ class Parameters:
             self._read_query(query, values)
         for name in self._required:
             if values[self._names[name]] is None:
-                raise BadRequest(f"{name}: is required")
+                raise BadRequest("{name}: is required", name=name)
         return values
 
     def _read_query(self, query: bytes, values: dict[str, Any]) -> None:
@@ -76,12 +77,12 @@ class Parameters:
             try:
                 value = reader(text)
             except Unreadable as error:
-                raise BadRequest(f"{name}: {error}") from None
+                raise BadRequest("{name}: {reason}", name=name, reason=message(str(error))) from None
             if name in self._repeated:
                 values[self._names[name]] = [*(values[self._names[name]] or ()), value]
                 continue
             if name in seen:
-                raise BadRequest(f"{name}: must be given once")
+                raise BadRequest("{name}: must be given once", name=name)
             seen.add(name)
             values[self._names[name]] = value
 
@@ -107,7 +108,7 @@ def pairs(encoded: bytes, *, most: int = FIELDS_MAX) -> list[tuple[str, str]]:
     except UnicodeDecodeError:
         raise BadRequest("Parameters must be percent-encoded UTF-8") from None
     except ValueError:
-        raise BadRequest(f"There must be at most {most} parameters") from None
+        raise BadRequest("There must be at most {limit} parameters", limit=most) from None
 
 
 def _default(schema: Schema) -> Any:
@@ -141,7 +142,7 @@ def _integer_reader(schema: Schema) -> TextReader:
 
     def read(text: str) -> int:
         if len(text) > DIGITS_MAX:
-            raise Unreadable(f"must have at most {DIGITS_MAX} digits")
+            raise Unreadable("must have at most {limit} digits", limit=DIGITS_MAX)
         if not _INTEGER.fullmatch(text):
             raise Unreadable(allowed)
         value = int(text)
@@ -154,7 +155,7 @@ def _integer_reader(schema: Schema) -> TextReader:
 
 def _number(text: str) -> Decimal:
     if len(text) > DIGITS_MAX:
-        raise Unreadable(f"must have at most {DIGITS_MAX} digits")
+        raise Unreadable("must have at most {limit} digits", limit=DIGITS_MAX)
     if not _NUMBER.fullmatch(text):
         raise Unreadable("must be a number")
     return Decimal(text)
@@ -185,11 +186,11 @@ def _text_reader(schema: Schema) -> TextReader:
 
     def read(text: str) -> str:
         if words and text not in words:
-            raise Unreadable(f"must be one of {', '.join(schema['enum'])}")
+            raise Unreadable("must be one of {allowed}", allowed=", ".join(schema["enum"]))
         if most is not None and len(text) > most:
-            raise Unreadable(f"must have at most {most} characters")
+            raise Unreadable("must have at most {limit} characters", limit=most)
         if len(text) < least:
-            raise Unreadable(f"must have at least {least} characters")
+            raise Unreadable("must have at least {limit} characters", limit=least)
         if pattern is not None and not pattern.search(text):
             raise Unreadable("contains characters that are not allowed")
         return text

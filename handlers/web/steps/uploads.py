@@ -35,7 +35,7 @@ class Upload:
         if header(headers, b"content-encoding") not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed")
         if header(headers, b"content-type").partition(";")[0].strip() != FILE:
-            raise UnsupportedMediaType(f"The body must be {FILE}")
+            raise UnsupportedMediaType("The body must be {formats}", formats=FILE)
         bound = scope.get("extensions", {}).get("bankdata.content", {}).get("bound")
         # The guard has admitted the sender, so a large file is allowed from here on
         if isinstance(bound, ContentBound):

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
+from analytics.messages import pack, unpack
 from auth.record import Deed
 from connectors import connector as source
 from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Step
@@ -227,7 +228,7 @@ class Connecting:
                 refusal=None if step else BROKEN_OFF,
             )
         if stored.outcome != CONNECTED or stored.created_connection_id is None:
-            return Attempt(id=stored.id, source=live, refusal=stored.outcome)
+            return Attempt(id=stored.id, source=live, refusal=unpack(stored.outcome))
         made = connections.find(self._store.of(stored.user_id), stored.user_id, stored.created_connection_id)
         return Attempt(id=stored.id, source=live, connection=made)
 
@@ -263,7 +264,7 @@ class Connecting:
             return self._refuse(stored, FAILED)
         if isinstance(step, Done):
             return self._connect(stored, step, all_given, renewed)
-        kept = {"given": all_given, "step": to_builtins(step), **_way_back(stored.content, step, given)}
+        kept = {"given": all_given, "step": to_builtins(step, enc_hook=pack), **_way_back(stored.content, step, given)}
         database.atomically(lambda session: connection_attempts.go_on(session, self._keys, stored, kept))
         return Attempt(id=stored.id, source=live, step=step)
 
@@ -305,7 +306,7 @@ class Connecting:
 
     def _refuse(self, stored: StoredAttempt, reason: str) -> Attempt:
         database = self._store.of(stored.user_id)
-        database.atomically(lambda session: connection_attempts.end(session, self._keys, stored, outcome=reason))
+        database.atomically(lambda session: connection_attempts.end(session, self._keys, stored, outcome=pack(reason)))
         return Attempt(id=stored.id, source=self.sources[stored.connector], refusal=reason)
 
     def _connect(
@@ -355,7 +356,7 @@ def _way_back(content: Mapping[str, Any], step: Question | Redirect, given: Mapp
     if not isinstance(asked, Question) or not asked.fields or (isinstance(step, Question) and step.problem):
         return {BEFORE: content[BEFORE]} if BEFORE in content else {}
     fields = [each if each.is_secret else replace(each, default=given.get(each.name, "")) for each in asked.fields]
-    return {BEFORE: {**content, "step": to_builtins(replace(asked, fields=fields, problem=None))}}
+    return {BEFORE: {**content, "step": to_builtins(replace(asked, fields=fields, problem=None), enc_hook=pack)}}
 
 
 def _disconnect(live: LiveSource, left: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
@@ -397,4 +398,6 @@ def _step_of(content: Mapping[str, Any]) -> Question | Redirect | None:
     found = content.get("step")
     if found is None:
         return None
-    return convert(found, Redirect) if "url" in found else convert(found, Question)
+    return (
+        convert(found, Redirect) if "url" in found else convert(found, Question, dec_hook=lambda _, text: unpack(text))
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from analytics.messages import Saying
 from connectors import connector as source
 from connectors.connector import SourceError, as_sentence
 from handlers.work.clock import Clock
@@ -39,24 +40,28 @@ NOT_SYNCABLE: Mapping[str, str] = {
 HICCUPS = (source.ProviderUnavailable, source.RateLimited)
 
 
-class QuotaUsed(Exception):
+class QuotaUsed(Saying):
     """The source of a connection may not be asked before `free_at`, in local time, unless its user is present."""
 
     def __init__(self, limit: int, free_at: datetime) -> None:
         super().__init__(
-            f"The bank allows {limit} syncs in 24 hours while you are away, and they are used up. The next one is"
-            f" possible on {free_at:%Y-%m-%d at %H:%M} ({free_at.tzinfo})."
+            "The bank allows {limit} syncs in 24 hours while you are away, and they are used up. The next one is"
+            " possible on {day} at {time} ({zone}).",
+            limit=limit,
+            **_moment(free_at),
         )
 
 
-class KeptForPlan(Exception):
+class KeptForPlan(Saying):
     """What is left of the source's quota is reserved for its planned syncs, the next of which is at `planned_at`, in
     local time."""
 
     def __init__(self, limit: int, planned_at: datetime) -> None:
         super().__init__(
-            f"The bank allows {limit} syncs in 24 hours while you are away, and the rest is kept for the planned ones."
-            f" The next one is on {planned_at:%Y-%m-%d at %H:%M} ({planned_at.tzinfo})."
+            "The bank allows {limit} syncs in 24 hours while you are away, and the rest is kept for the planned ones."
+            " The next one is on {day} at {time} ({zone}).",
+            limit=limit,
+            **_moment(planned_at),
         )
 
 
@@ -118,3 +123,7 @@ class Outcomes:
 
     def _of(self, job: Job) -> Database:
         return self._store.of(job.user_id)
+
+
+def _moment(at: datetime) -> dict[str, object]:
+    return {"day": at.date(), "time": f"{at:%H:%M}", "zone": str(at.tzinfo)}

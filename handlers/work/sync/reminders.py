@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from analytics.messages import Message
 from storage.connections import NEED_USER, StoredConnection
 
 REMINDER_DAYS = (2, 7, 14)  # before the end: urgent, soon, and early enough to be planned
@@ -16,9 +17,13 @@ def consent_ends_within(connection: StoredConnection, *, now: datetime) -> int |
     return next((days for days in REMINDER_DAYS if (ends - now).days < days), None)
 
 
-def consent_reminder(connection: StoredConnection, *, now: datetime) -> str | None:
+def consent_reminder(connection: StoredConnection, *, now: datetime) -> Message | None:
     """A sentence for the user if the bank's consent ends in less than 14 days; else None."""
     days = consent_ends_within(connection, now=now)
     if days is None:
         return None
-    return f"The consent for {connection.bank_name} ends in less than {days} days. Renew the connection before."
+    return Message(
+        "The consent for {bank_name} ends in less than {days} days. Renew the connection before.",
+        bank_name=connection.bank_name,
+        days=days,
+    )

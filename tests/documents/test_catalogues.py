@@ -1,0 +1,110 @@
+"""Whatever the service says to a person stands in the catalogue of every language, with the same places in it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from connectors.connector import SourceError
+from handlers.languages import ENGLISH, LANGUAGES, Catalogue, catalogue
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("connectors", "handlers/operations", "handlers/web", "handlers/work", "storage", "analytics")
+SAYING = {  # what makes a sentence of its first argument
+    *("Message", "message", "sentence", "_malformed", "Undecided", "Unreadable", "InvalidRecord", "InvalidRule"),
+    *("Refusal", "BadRequest", "NotFound", "Conflicting", "Gone", "TooManyRequests", "Unavailable"),
+    *("MalformedFile", "LimitExceeded", "UnsupportedFile", "ProviderUnavailable", "Misconfigured", "SourceError"),
+}
+TABLES = {  # of sentences, by module
+    "handlers/integrity_sentences.py": ("MISSING", "TAKEN_BACK", "PERHAPS_SAME", "SENTENCES"),
+    "handlers/operations/rules_in_words.py": ("TYPE", "CATEGORY", "MERCHANT", "TRANSFER", "OWN_RULE", "CORRECTED_BY"),
+    "handlers/work/sync/outcomes.py": ("NOT_SYNCABLE",),
+    "connectors/bank_csv/layouts.py": ("_SIGNS", "_CURRENCIES", "UNSIGNED", "NO_TABLE"),
+}
+NOT_FOR_PERSONS = ("connectors/reference", "handlers/web/app.py", "handlers/web/sockets")  # what operators read
+IN_ENGLISH = ("Unauthorized", "Internal error", "Rate limit exceeded", "Insufficient scope.", "Active subscription")
+"""Sentences that the interface fixes: they are the same in every language, and so are those that begin like them."""
+
+WITH_DEFAULTS = ("connectors.connector", "connectors.sources", "connectors.outgoing_http")  # their errors
+
+PLACE = re.compile(r"\{\w+\}")
+each_language = pytest.mark.parametrize("language", sorted(LANGUAGES - {ENGLISH}))
+pytestmark = pytest.mark.requirement("live.german")
+
+
+def said() -> Iterator[tuple[str, str]]:
+    """Every template of the product that is said to a person, with its module."""
+    for path in (each for room in ROOMS for each in sorted((ROOT / room).rglob("*.py"))):
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(NOT_FOR_PERSONS):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        texts = dict(assigned(tree))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node.args and called(node) in SAYING:
+                given = node.args[0]
+                yield from strings(texts.get(given.id) if isinstance(given, ast.Name) else given, name)
+    for name, tables in TABLES.items():
+        tree = ast.parse((ROOT / name).read_text("utf-8"))
+        yield from (each for table, value in assigned(tree) if table in tables for each in strings(value, name))
+    defaults = [kind for kind in descendants(SourceError) if kind.__module__.startswith(WITH_DEFAULTS)]
+    yield from ((kind.__doc__ or "", kind.__module__) for kind in defaults)
+
+
+def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
+    """The names of a module and what is assigned to them."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from ((each.id, node.value) for each in targets if isinstance(each, ast.Name))
+
+
+def called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def strings(value: ast.expr | None, name: str) -> Iterator[tuple[str, str]]:
+    """The texts that an expression may be: itself, or the values of a table."""
+    values: list[ast.expr | None] = list(value.values) if isinstance(value, ast.Dict) else [value]
+    for each in values:
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value:
+            yield each.value, name
+
+
+def descendants(kind: type[Exception]) -> Iterator[type[Exception]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from descendants(each)
+
+
+def known_as(template: str) -> str:
+    return (template[:1].upper() + template[1:]).removesuffix(".")
+
+
+@each_language
+def test_every_sentence_is_known(language: str) -> None:
+    known = catalogue(language).texts
+    unknown = {
+        f"{name}: {text}"
+        for text, name in said()
+        if ("", known_as(text)) not in known and not text.startswith(IN_ENGLISH)
+    }
+    assert sorted(unknown) == []
+
+
+@each_language
+def test_a_translation_has_the_places_of_its_sentence(language: str) -> None:
+    other = {
+        id_: own
+        for (_, id_), own in catalogue(language).texts.items()
+        if id_ and sorted(PLACE.findall(id_)) != sorted(PLACE.findall(own))
+    }
+    assert other == {}
+
+
+def test_all_languages_know_the_same() -> None:
+    catalogues: list[Catalogue] = [catalogue(language) for language in sorted(LANGUAGES - {ENGLISH})]
+    for one in catalogues[1:]:
+        assert one.texts.keys() ^ catalogues[0].texts.keys() == set()
