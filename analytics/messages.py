@@ -26,8 +26,8 @@ class Word(str):
 
 
 class Amount(str):
-    """An amount of money with its currency as English sentences write it: `-1,250.00 EUR`. Other languages have marks of
-    their own."""
+    """An amount of money with its currency as English sentences write it: `-1,250.00 EUR`. Other languages have marks
+    of their own."""
 
     __slots__ = ()
 

@@ -40,8 +40,8 @@ class Catalogue(Struct, frozen=True):
 
     @property
     def _marks(self) -> dict[int, str]:
-        _one, thousands, *_, decimal, _tenth, _hundredth = self.texts["number", "1,234.56"]
-        return {ord(","): thousands, ord("."): decimal}
+        written = self.texts["number", "1,234.56"]
+        return {ord(","): written[1], ord("."): written[5]}
 
     def _written(self, value: Any) -> str:
         match value:

@@ -20,6 +20,7 @@ SAYING = {  # what makes a sentence of its first argument
 TABLES = {  # of sentences, by module
     "handlers/integrity_sentences.py": ("MISSING", "TAKEN_BACK", "PERHAPS_SAME", "SENTENCES"),
     "handlers/operations/rules_in_words.py": ("TYPE", "CATEGORY", "MERCHANT", "TRANSFER", "OWN_RULE", "CORRECTED_BY"),
+    "handlers/notice_sentences.py": ("TITLES", "TEXTS"),
     "handlers/work/sync/outcomes.py": ("NOT_SYNCABLE",),
     "connectors/bank_csv/layouts.py": ("_SIGNS", "_CURRENCIES", "UNSIGNED", "NO_TABLE"),
 }

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-
 HERE = Path(__file__).parent
 STATIC = HERE.parents[1] / "handlers" / "page" / "static"
 

@@ -31,7 +31,7 @@ export default function Notices({ person }) {
 }
 
 function Notice({ notice, person }) {
-  const { id, kind, title, text, accountIds } = notice;
+  const { id, title, text, accountIds } = notice;
   const { to, leaves, word = "look", icon = "warn" } = stepOf(notice, person.profile.today);
   const account = accountIds.length === 1 && person.byId.get(accountIds[0]);
   const set = (body) => change("PATCH", one("notices", id), { body });
