@@ -162,16 +162,6 @@ test("a payment comes as often as it is due, an overdue one first", () => {
   );
 });
 
-test("a bank reminds of itself 14, 7 and 2 days before its consent ends, and when it needs its user", async () => {
-  await words.speak("de");
-  const said = (consentDaysLeft, status = "ACTIVE") => words.reminderOf({ consentDaysLeft, status, needsUser: status !== "ACTIVE" });
-  assert.deepEqual([said(null), said(14)], [null, null]);
-  const ends = (days) => `Die Zustimmung endet in weniger als ${days} Tagen`;
-  assert.deepEqual([13, 7, 6, 2, 1, 0].map((days) => said(days)), [14, 14, 7, 7, 2, 2].map(ends));
-  assert.equal(said(0, "EXPIRED"), "Zustimmung abgelaufen");
-  await words.speak("en");
-});
-
 test("what the interface refuses is a sentence without the name of a field", async () => {
   await words.speak("en");
   assert.equal(words.said({ status: 400, message: "perPage: must be at most 100" }), "Must be at most 100.");
