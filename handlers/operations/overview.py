@@ -22,6 +22,7 @@ LATEST = 8  # transactions
 DAYS_AHEAD = 30
 SPENDABLE = ("checking", "credit_card", None)  # account types; None: the bank does not say
 NOTICES_MAX = 200
+OF_LANGUAGE = ("content-language", "vary")  # headers of an answer whose sentences are translated
 
 
 def get_overview(services: Services, operations: Mapping[str, Operation], request: Request) -> Answer:
@@ -29,14 +30,17 @@ def get_overview(services: Services, operations: Mapping[str, Operation], reques
     is none. Raises Forbidden for a caller who lacks a scope of one."""
     for scope in (READ_ACCOUNTS, READ_CASHFLOW):
         if scope not in request.principal.scopes:
-            raise Forbidden(f"Insufficient scope. Required: {scope}")
+            raise Forbidden("Insufficient scope. Required: {wanted}", wanted=scope)
     made: dict[str, bytes] = {}
+    headers: dict[str, str] = {}  # of its sentences
 
     def take(member: str, name: str, path: str, **given: Any) -> None:
         try:
-            made[member] = _answer(operations[name], request, path, given)
+            answer = _answer(operations[name], request, path, given)
         except (BadRequest, NotFound):
             return  # such as where no account has a balance
+        made[member] = answer.body
+        headers.update({name: value for name, value in answer.headers.items() if name in OF_LANGUAGE})
 
     take("profile", "getProfile", "/profile")
     take("accounts", "listAccounts", "/accounts")
@@ -54,16 +58,16 @@ def get_overview(services: Services, operations: Mapping[str, Operation], reques
         details = {"account_ids": ids, "status": "ongoing", "with_charges": False}
         take("recurring", "listSubscriptionDetails", "/subscriptions/details", **details)
         take("forecast", "getForecast", "/forecast", account_ids=spendable or ids, days=DAYS_AHEAD)
-    return Answer(body={name: orjson.Fragment(each) for name, each in made.items()})
+    return Answer(body={name: orjson.Fragment(each) for name, each in made.items()}, headers=headers)
 
 
-def _answer(operation: Operation, request: Request, path: str, given: Mapping[str, Any]) -> bytes:
-    """The JSON that an operation answers to the caller of `request`, as if it were asked at `path` with the arguments
+def _answer(operation: Operation, request: Request, path: str, given: Mapping[str, Any]) -> Answer:
+    """What an operation answers, as JSON, to the caller of `request`, as if it were asked at `path` with the arguments
     `given`; all others are None."""
     own = operation.function if isinstance(operation, CachedOperation) else operation
     known = inspect.signature(own).parameters.values()
     arguments = {**{each.name: None for each in known if each.kind is each.KEYWORD_ONLY}, **given}
     asked = replace(request, path=request.path.removesuffix("/overview") + path, query=urlencode(given))
     answer: Any = operation(asked, **arguments)
-    body = answer.body if isinstance(answer, Answer) else answer
-    return body if isinstance(body, bytes) else call.json_bytes(body)
+    answer = answer if isinstance(answer, Answer) else Answer(body=answer)
+    return answer if isinstance(answer.body, bytes) else call.in_language(answer, request.language)
