@@ -13,10 +13,10 @@ import polars as pl
 from msgspec import Struct
 
 from analytics.day_totals import ZERO, DayTotals
-from analytics.ledger_periods import LedgerPeriod
 from analytics.source_windows import hole_before_window
 from analytics.statements.balance_chain import ReportedBalance, between_balances
 from analytics.statements.chain import Gap, StatementChain
+from analytics.statements.ledger_periods import LedgerPeriod
 from analytics.statements.told import DAY, told_statements
 
 OLD_PENDING_DAYS = 14

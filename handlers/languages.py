@@ -23,7 +23,7 @@ _ENTRY = re.compile(rf"^(?:msgctxt {_QUOTED}\n)?msgid {_QUOTED}\nmsgstr {_QUOTED
 _MONTHS = "January February March April May June July August September October November December"
 
 
-class Catalogue(Struct, frozen=True):
+class Language(Struct, frozen=True):
     """The texts of one language by context and id. The id of a sentence is its English template, with a capital letter
     and without a full stop."""
 
@@ -69,11 +69,11 @@ LANGUAGES = languages()
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def catalogue(language: str) -> Catalogue:
+def catalogue(language: str) -> Language:
     """The catalogue of one of `LANGUAGES` but English."""
     text = (resources.files("handlers") / "words" / f"{language}.po").read_text("utf-8")
     entries = [[_joined(each) for each in entry] for entry in _ENTRY.findall(text)]
-    return Catalogue(language, {(context, id_): own for context, id_, own in entries})
+    return Language(language, {(context, id_): own for context, id_, own in entries})
 
 
 def _joined(quoted: str) -> str:

@@ -20,7 +20,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from analytics.day_totals import ZERO, DayTotals
-from analytics.ledger_periods import LedgerPeriod
+from analytics.statements.ledger_periods import LedgerPeriod
 
 LATE_DAYS_MAX = 10  # banks book a few days back, and announce a few days ahead
 OVERTAKEN_MAX = 8  # number of balances until the one that contains a correction

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from analytics.ledger_periods import LedgerPeriod
+from analytics.statements.ledger_periods import LedgerPeriod
 
 DAY = timedelta(days=1)
 SAME_STATEMENT = ("opening", "opening_date", "closing_date", "sequence")

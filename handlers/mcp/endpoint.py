@@ -14,7 +14,7 @@ from handlers.mcp import messages
 from handlers.mcp.admission import PATH, admission, scope_challenge
 from handlers.mcp.apps import charts
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
-from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
+from handlers.mcp.messages import HANDSHAKE, VERSIONS, RpcError, RpcRequest
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.prompts import prompts
 from handlers.mcp.schemas import Contract
@@ -41,7 +41,7 @@ INFO = orjson.loads(DESCRIPTION)["info"]
 SERVER_INFO = {"name": "bankdata", "title": INFO["title"], "version": INFO["version"]}
 
 
-Method = Callable[[Message, Principal], Json]
+Method = Callable[[RpcRequest, Principal], Json]
 
 
 def mcp_api(
@@ -122,7 +122,7 @@ class Endpoint:
         headers = charts.session() if message.method == "initialize" and message.shows_apps else {}
         return messages.result_answer(message, method(message, request.principal), headers)
 
-    def _discover(self, message: Message, _caller: Principal) -> Json:
+    def _discover(self, message: RpcRequest, _caller: Principal) -> Json:
         return {
             "supportedVersions": list(VERSIONS),
             "capabilities": _capabilities(message),
@@ -132,7 +132,7 @@ class Endpoint:
             "_meta": {"io.modelcontextprotocol/serverInfo": SERVER_INFO},
         }
 
-    def _initialize(self, message: Message, _caller: Principal) -> Json:
+    def _initialize(self, message: RpcRequest, _caller: Principal) -> Json:
         # The client's version if it is served, else the newest of its era
         version = message.params.get("protocolVersion")
         return {
@@ -142,16 +142,16 @@ class Endpoint:
             "instructions": self._tools.instructions,
         }
 
-    def _list_tools(self, message: Message, caller: Principal) -> Json:
+    def _list_tools(self, message: RpcRequest, caller: Principal) -> Json:
         tools = self._tools.listed_for(caller)
         if message.shows_apps:
             tools = [{**tool, "_meta": charts.META} if tool["name"] in charts.CHARTED else tool for tool in tools]
         return _page(message, "tools", tools)
 
-    def _list_prompts(self, message: Message, caller: Principal) -> Json:
+    def _list_prompts(self, message: RpcRequest, caller: Principal) -> Json:
         return _page(message, "prompts", [each.listed for each in self._prompts.values() if each.is_allowed(caller)])
 
-    def _prompt(self, message: Message, caller: Principal) -> Json:
+    def _prompt(self, message: RpcRequest, caller: Principal) -> Json:
         name = message.params.get("name")
         prompt = self._prompts.get(name) if isinstance(name, str) else None
         if prompt is None or not prompt.is_allowed(caller):
@@ -161,12 +161,12 @@ class Endpoint:
         except WrongArgument as error:
             raise message.error(messages.INVALID_PARAMS, str(error)) from error
 
-    def _resource(self, message: Message, _caller: Principal) -> Json:
+    def _resource(self, message: RpcRequest, _caller: Principal) -> Json:
         if message.params.get("uri") != charts.CHART:
             raise message.error(messages.INVALID_PARAMS, "uri: must be one that resources/list names.")
         return {**charts.chart(), **_cache_members(message)}
 
-    async def _call_tool(self, message: Message, caller: Principal) -> Answer:
+    async def _call_tool(self, message: RpcRequest, caller: Principal) -> Answer:
         name = message.params.get("name")
         tool = self._tools.tools.get(name) if isinstance(name, str) else None
         if tool is None:
@@ -181,7 +181,7 @@ class Endpoint:
         )
         return answer
 
-    async def _tool_answer(self, tool: Tool, message: Message, caller: Principal) -> tuple[Answer, bool]:
+    async def _tool_answer(self, tool: Tool, message: RpcRequest, caller: Principal) -> tuple[Answer, bool]:
         """The answer to a call of a tool, and whether it is counted as refused, as all errors are."""
         if tool.is_hidden(caller):
             error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
@@ -200,7 +200,7 @@ class Endpoint:
             result = {"content": [{"type": "text", "text": _advice(error)}], "isError": True}
         return messages.result_answer(message, result), result["isError"]
 
-    async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
+    async def _result(self, tool: Tool, message: RpcRequest, caller: Principal) -> Json:
         await self._limiter.spend("mcp", caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
         answer = await TOOLS[tool.name](ToolCall(self._services, self._operations, caller), **arguments)
@@ -209,20 +209,20 @@ class Endpoint:
         return {"content": content, "structuredContent": orjson.Fragment(text), "isError": False}
 
 
-def _page(message: Message, kind: str, listed: Sequence[Json]) -> Json:
+def _page(message: RpcRequest, kind: str, listed: Sequence[Json]) -> Json:
     """The result of a list method, with all entries on its only page; raises RpcError for a cursor."""
     if message.params.get("cursor") is not None:
         raise message.error(messages.INVALID_PARAMS, f"cursor: all {kind} are on one page.")
     return {kind: listed, **_cache_members(message)}
 
 
-def _cache_members(message: Message) -> Json:
+def _cache_members(message: RpcRequest) -> Json:
     """The members of a result that say how long the client may keep it; none in the handshake era, which does not know
     them."""
     return {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
 
 
-def _capabilities(message: Message) -> Json:
+def _capabilities(message: RpcRequest) -> Json:
     return {**CAPABILITIES, **charts.CAPABILITIES} if message.shows_apps else CAPABILITIES
 
 

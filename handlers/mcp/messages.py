@@ -49,7 +49,7 @@ class RpcError(Exception):
         self.data = data
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class RpcRequest(Struct, frozen=True, kw_only=True):
     """A JSON-RPC request, or a notification if it has no id. `is_modern`: it follows a revision without a handshake."""
 
     id: Id | None
@@ -65,7 +65,7 @@ class Message(Struct, frozen=True, kw_only=True):
         return RpcError(code, message, id_=self.id, status=status)
 
 
-def read(body: Any, headers: Headers) -> Message:
+def read(body: Any, headers: Headers) -> RpcRequest:
     """The message in a decoded body, checked against the headers where its revision asks for that; raises RpcError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
         # A batch (removed in 2025-06-18), or a response, although the server sends no requests
@@ -78,7 +78,7 @@ def read(body: Any, headers: Headers) -> Message:
     meta = params.get("_meta")
     version = _header(headers, VERSION_HEADER)
     is_modern = (isinstance(meta, dict) and VERSION_KEY in meta) or (version is not None and version not in HANDSHAKE)
-    message = Message(
+    message = RpcRequest(
         id=id_,
         method=body["method"],
         params=params,
@@ -90,7 +90,7 @@ def read(body: Any, headers: Headers) -> Message:
     return message
 
 
-def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
+def result_answer(message: RpcRequest, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
     """The answer with the result of a request; in the modern era with the member `resultType` "complete" added."""
     body = {"resultType": "complete", **result} if message.is_modern else result
     return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": body}, headers=headers or {})
@@ -115,7 +115,7 @@ def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool)
     return headers.get(charts.SESSION_HEADER, "").startswith(charts.SESSIONS)
 
 
-def _check_modern(message: Message, headers: Headers) -> None:
+def _check_modern(message: RpcRequest, headers: Headers) -> None:
     """Check what the modern revision requires of each request: `_meta`, then headers that agree with the body, then a
     version that is served. Raises RpcError.
 
@@ -142,7 +142,7 @@ def _check_modern(message: Message, headers: Headers) -> None:
     _check_version(message, version)
 
 
-def _check_version(message: Message, version: str | None) -> None:
+def _check_version(message: RpcRequest, version: str | None) -> None:
     if version not in MODERN:
         raise RpcError(
             UNSUPPORTED_VERSION,
@@ -152,7 +152,7 @@ def _check_version(message: Message, version: str | None) -> None:
         )
 
 
-def _mismatch(message: Message, sentence: str) -> RpcError:
+def _mismatch(message: RpcRequest, sentence: str) -> RpcError:
     return message.error(HEADER_MISMATCH, sentence)
 
 

@@ -1,7 +1,7 @@
 """GET /integrity: whether the bookings of accounts agree with their statements and balances."""
 
 from analytics.integrity import AccountIntegrity, Kind, LedgerProblem
-from analytics.ledger_periods import LedgerPeriod
+from analytics.statements.ledger_periods import LedgerPeriod
 from auth.principal import Principal
 from handlers import integrity_sentences
 from handlers.json_shapes import instant, money
