@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.connector import SourceError
-from handlers.languages import ENGLISH, LANGUAGES, Catalogue, catalogue
+from handlers.languages import ENGLISH, LANGUAGES, catalogue
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("connectors", "handlers/operations", "handlers/web", "handlers/work", "storage", "analytics")
@@ -106,6 +106,6 @@ def test_a_translation_has_the_places_of_its_sentence(language: str) -> None:
 
 
 def test_all_languages_know_the_same() -> None:
-    catalogues: list[Catalogue] = [catalogue(language) for language in sorted(LANGUAGES - {ENGLISH})]
+    catalogues = [catalogue(language) for language in sorted(LANGUAGES - {ENGLISH})]
     for one in catalogues[1:]:
         assert one.texts.keys() ^ catalogues[0].texts.keys() == set()
