@@ -2,6 +2,7 @@
 public client; and how a provider is asked."""
 
 import html
+import os
 import re
 import socket
 import subprocess
@@ -15,14 +16,18 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 from msgspec import structs
+from playwright.sync_api import Page
 
 from auth.people.provider_metadata import ProviderAway, ProviderQuery
 from handlers.work import identity_provider
 from handlers.work.identity_provider import Asking
 from storage import users
-from tests.oauth.conftest import World, fields
+from tests.browsers import running_browser
+from tests.oauth.conftest import PASSWORD, World, fields
 from tests.oauth.openid.provider import settings
 from tests.running import running
+
+SHOTS = os.environ.get("BANKDATA_TEST_SHOTS")  # a folder: screenshots for people to look at
 
 FOLDER = Path(__file__).parent / "npm"
 INSTALL = Path(__file__).parents[2] / "clients" / "npm" / "install.sh"
@@ -49,6 +54,11 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port
+
+
+def shot(page: Page, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
 
 
 def follow(client: httpx.Client, address: str) -> httpx.Response:
@@ -162,3 +172,39 @@ def test_a_slow_provider_is_given_up_and_other_machines_in_clear_are_not_asked(
         for address in ("http://id.example/x", "http://169.254.169.254/latest", "ftp://id.example/x"):
             with pytest.raises(ProviderAway, match="is not asked"):
                 ask(ProviderQuery(address=address))
+
+
+@pytest.mark.engine("duckdb")
+@pytest.mark.requirement("oauth.provider_real")
+def test_in_a_browser_somebody_links_signs_in_and_signs_out_without_one_policy_violation(
+    home: Callable[[str], tuple[World, httpx.Client]],
+) -> None:
+    world, _client = home("client_secret_post")
+    complaints: list[str] = []
+    with running_browser() as chromium:
+        context = chromium.new_context(locale="de-DE", color_scheme="dark", viewport={"width": 375, "height": 720})
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.goto(at(world, "/account/provider"))
+        page.fill("#username", "alice")
+        page.fill("#password", PASSWORD)
+        page.get_by_role("button", name="Anmelden", exact=True).click()
+        page.fill("#current", PASSWORD)
+        page.get_by_role("button", name="Verknüpfen").click()
+        page.get_by_role("link", name="Weiter").click()
+        page.get_by_text("Bei Authelia sind Sie als eva angemeldet").wait_for()
+        shot(page, "provider-confirm")
+        page.get_by_role("button", name="Das bin ich: verknüpfen").click()
+        page.get_by_text("Sie melden sich bei Authelia als eva an.").wait_for()
+        page.goto(at(world, "/account"))
+        page.click('form[action$="/sign-out"] button')
+        page.goto(at(world, "/oauth/login"))
+        shot(page, "provider-login")
+        page.get_by_role("link", name="Mit Authelia anmelden").click()
+        page.wait_for_url(at(world, "/account"))
+        page.get_by_text("alice", exact=True).first.wait_for()
+        page.click('form[action$="/sign-out"] button')
+        page.get_by_role("link", name="Auch bei Authelia abmelden").wait_for()
+        shot(page, "provider-out")
+        context.close()
+    assert complaints == []
