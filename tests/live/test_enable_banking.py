@@ -135,7 +135,9 @@ def wait_for_sync(live: Live, user: str) -> None:
 def fields(page: str) -> dict[str, str]:
     """The hidden fields of the last form of a page."""
     form = page.rpartition("<form")[2]
-    return {name: unescape(value) for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', form)}
+    return {
+        name: unescape(value) for name, value in re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
+    }
 
 
 def at_the_bank(browser: httpx.Client) -> str:
