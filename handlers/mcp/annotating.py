@@ -12,6 +12,7 @@ from handlers.names import Json
 CATEGORY = f"category: must be one of {', '.join(CATEGORIES)}, or empty to take it back."
 FINER = "category: the person has divided this booking or put it into a finer place, and changes that on the page."
 NOTED = "note: there is one already, which the person changes on the page."
+QUOTED_MAX = 80  # letters of whom a booking is with, in a question
 NO_SUCH_NOTE = "removeNote: must be the whole note as it was written by you."
 ONE_OF_TWO = "note: either note or removeNote."
 
@@ -58,6 +59,49 @@ async def annotate_transaction(
         "after": await call.shape(lambda: _said(after)),
         "undo": undo,
     }
+
+
+CONFIRMATION = "confirmation"
+"""The key of the question to the person, and of the answer to it."""
+
+
+async def question(call: ToolCall, arguments: Json) -> Json:
+    """The question whether to make these changes, for the person to answer before they are made, as the result of the
+    call. Raises WrongArgument for what could not be made."""
+    tried = await annotate_transaction(call, **{**arguments, "dryRun": True})
+    row = await call.ask("getTransaction", id=await call.booking_id(arguments["id"]))
+    texts, _ = bank_text({"with": row["merchantName"] or row["counterpartName"] or row["purpose"]}, limit=QUOTED_MAX)
+    wanted = [
+        *(
+            [f"category {arguments['category'] or 'as the service finds it'}"]
+            if arguments["category"] is not None
+            else []
+        ),
+        *(
+            ["note " + tried["after"]["bank_text"].get("note", "removed")]
+            if {"note", "removeNote"} & _given(arguments)
+            else []
+        ),
+        *(
+            ["tags " + tried["after"]["bank_text"].get("tags", "none")]
+            if {"addTags", "removeTags"} & _given(arguments)
+            else []
+        ),
+    ]
+    about = f"{row['bookingDate'][:10]}, {row['amount']} {row['currency']}, {texts.get('with', 'no name')}"
+    asked = {
+        "mode": "form",
+        "message": f"Change the transaction of {about}: {'; '.join(wanted)}?",
+        "requestedSchema": {"type": "object", "properties": {}},
+    }
+    return {
+        "resultType": "input_required",
+        "inputRequests": {CONFIRMATION: {"method": "elicitation/create", "params": asked}},
+    }
+
+
+def _given(arguments: Json) -> set[str]:
+    return {name for name, value in arguments.items() if value is not None}
 
 
 def _category(wanted: str, before: Json) -> str | None:

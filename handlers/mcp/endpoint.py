@@ -1,16 +1,16 @@
 """POST /mcp: answers a message; every failure becomes a JSON-RPC error."""
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
-from importlib import resources
+from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from auth.principal import Principal
-from handlers.mcp import messages
+from handlers.mcp import annotating, messages, resources
 from handlers.mcp.admission import PATH, admission, scope_challenge
 from handlers.mcp.apps import charts
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
@@ -30,13 +30,14 @@ from handlers.web.steps.guard import FIGURES_ONLY, Authenticate
 from handlers.web.steps.rate_limit import Limiter
 from handlers.web.steps.turns import Turns
 from handlers.work.services import Services
+from storage.events import outbox
 
 MESSAGE = "sendMessage"
-CAPABILITIES: Json = {"tools": {}, "prompts": {}}
+CAPABILITIES: Json = {"tools": {}, "prompts": {}, "resources": {}}
 LISTS_LAST_MS = 300_000  # clients list anew after five minutes what a grant allows, or when a call is refused
 
 
-DESCRIPTION = (resources.files("handlers.mcp") / "mcp-api.json").read_bytes()
+DESCRIPTION = (files("handlers.mcp") / "mcp-api.json").read_bytes()
 INFO = orjson.loads(DESCRIPTION)["info"]
 SERVER_INFO = {"name": "bankdata", "title": INFO["title"], "version": INFO["version"]}
 
@@ -93,17 +94,14 @@ class Endpoint:
             "tools/list": self._list_tools,
             "prompts/list": self._list_prompts,
             "prompts/get": self._prompt,
+            "resources/list": self._list_resources,
+            "resources/templates/list": lambda message, _caller: _page(message, "resourceTemplates", []),
         }
         self._modern: Mapping[str, Method] = {"server/discover": self._discover, **both}
         self._handshake: Mapping[str, Method] = {
             "initialize": self._initialize,
             "ping": lambda _message, _caller: {},
             **both,
-        }
-        self._of_apps: Mapping[str, Method] = {
-            "resources/list": lambda message, _caller: _page(message, "resources", [charts.RESOURCE]),
-            "resources/templates/list": lambda message, _caller: _page(message, "resourceTemplates", []),
-            "resources/read": self._resource,
         }
 
     async def answer(self, request: Request, body: Any) -> Answer:
@@ -115,8 +113,11 @@ class Endpoint:
             return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
         if message.method == "tools/call":
             return await self._call_tool(message, request.principal)
-        methods = self._modern if message.is_modern else self._handshake
-        method = {**methods, **(self._of_apps if message.shows_apps else {})}.get(message.method)
+        if message.method == "resources/read":
+            return messages.result_answer(message, await self._resource(message, request.principal))
+        if message.method == "subscriptions/listen" and message.is_modern:
+            return await self._listen(message, request)
+        method = (self._modern if message.is_modern else self._handshake).get(message.method)
         if method is None:
             raise message.error(messages.METHOD_NOT_FOUND, "There is no such method.")
         headers = charts.session() if message.method == "initialize" and message.shows_apps else {}
@@ -161,10 +162,32 @@ class Endpoint:
         except WrongArgument as error:
             raise message.error(messages.INVALID_PARAMS, str(error)) from error
 
-    def _resource(self, message: RpcRequest, _caller: Principal) -> Json:
-        if message.params.get("uri") != charts.CHART:
+    def _list_resources(self, message: RpcRequest, caller: Principal) -> Json:
+        drawn = [charts.RESOURCE] if message.shows_apps else []
+        return _page(message, "resources", [*resources.listed_for(caller), *drawn])
+
+    async def _resource(self, message: RpcRequest, caller: Principal) -> Json:
+        uri = message.params.get("uri")
+        if uri == charts.CHART and message.shows_apps:
+            return {**charts.chart(), **_cache_members(message)}
+        readable = resources.READABLE.get(uri) if isinstance(uri, str) else None
+        if readable is None or readable.scope not in caller.scopes:
             raise message.error(messages.INVALID_PARAMS, "uri: must be one that resources/list names.")
-        return {**charts.chart(), **_cache_members(message)}
+        await self._limiter.spend("mcp", caller.grant_id or caller.user_id, refusal="Too many calls")
+        body = await readable.read(ToolCall(self._services, self._operations, caller))
+        self._note(caller, readable.operation)
+        kept = {"ttlMs": 0, "cacheScope": "private"} if message.is_modern else {}
+        return {**resources.contents(readable.listed["uri"], body), **kept}
+
+    async def _listen(self, message: RpcRequest, request: Request) -> Answer:
+        user_id = request.principal.user_id
+        after = await run_in_threadpool(outbox.position, self._services.of(user_id), user_id)
+        return await resources.subscription(self._services, request, message, after)
+
+    def _note(self, caller: Principal, name: str, *, is_refused: bool = False) -> None:
+        self._services.authorization.record.note(
+            caller.user_id, name, grant_id=caller.grant_id or "", client_id=caller.client_id, is_refused=is_refused
+        )
 
     async def _call_tool(self, message: RpcRequest, caller: Principal) -> Answer:
         name = message.params.get("name")
@@ -172,13 +195,7 @@ class Endpoint:
         if tool is None:
             raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
         answer, is_refused = await self._tool_answer(tool, message, caller)
-        self._services.authorization.record.note(
-            caller.user_id,
-            tool.name,
-            grant_id=caller.grant_id or "",
-            client_id=caller.client_id,
-            is_refused=is_refused,
-        )
+        self._note(caller, tool.name, is_refused=is_refused)
         return answer
 
     async def _tool_answer(self, tool: Tool, message: RpcRequest, caller: Principal) -> tuple[Answer, bool]:
@@ -198,13 +215,19 @@ class Endpoint:
             result = await self._result(tool, message, caller)
         except (WrongArgument, Refusal) as error:
             result = {"content": [{"type": "text", "text": _advice(error)}], "isError": True}
-        return messages.result_answer(message, result), result["isError"]
+        return messages.result_answer(message, result), result.get("isError", False)
 
     async def _result(self, tool: Tool, message: RpcRequest, caller: Principal) -> Json:
         await self._limiter.spend("mcp", caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
+        if tool.name == annotating.annotate_transaction.__name__ and message.elicits and not arguments["dryRun"]:
+            answers = message.params.get("inputResponses")
+            said = answers.get(annotating.CONFIRMATION) if isinstance(answers, dict) else None
+            if said is None:
+                return await annotating.question(ToolCall(self._services, self._operations, caller), arguments)
+            arguments["dryRun"] = not isinstance(said, dict) or said.get("action") != "accept"
         answer = await TOOLS[tool.name](ToolCall(self._services, self._operations, caller), **arguments)
-        text = orjson.dumps(answer, default=_exact_number).decode()
+        text = orjson.dumps(answer, default=messages.exact_number).decode()
         content = [{"type": "text", "text": text}]
         return {"content": content, "structuredContent": orjson.Fragment(text), "isError": False}
 
@@ -223,13 +246,8 @@ def _cache_members(message: RpcRequest) -> Json:
 
 
 def _capabilities(message: RpcRequest) -> Json:
-    return {**CAPABILITIES, **charts.CAPABILITIES} if message.shows_apps else CAPABILITIES
-
-
-def _exact_number(value: object) -> orjson.Fragment:
-    """A decimal with all its digits, 5.00 as 5.00. orjson calls this for decimals only."""
-    assert isinstance(value, Decimal)
-    return orjson.Fragment(f"{value:f}")
+    able = {**CAPABILITIES, "resources": {"subscribe": True}} if message.is_modern else CAPABILITIES
+    return {**able, **charts.CAPABILITIES} if message.shows_apps else able
 
 
 def failure_answer(error: BaseException) -> Answer | None:

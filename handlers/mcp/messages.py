@@ -7,8 +7,10 @@ describes itself in headers and in `_meta`. One address serves both, and nothing
 import base64
 import binascii
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
+import orjson
 from msgspec import Struct
 from starlette.datastructures import Headers
 
@@ -21,6 +23,7 @@ HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 VERSIONS = (*MODERN, *HANDSHAKE)
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 NAMING = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """By method: the parameter that must be repeated in a header."""
@@ -57,6 +60,7 @@ class RpcRequest(Struct, frozen=True, kw_only=True):
     params: Mapping[str, Any]
     is_modern: bool
     shows_apps: bool  # whether the client draws charts
+    elicits: bool = False  # whether the client asks its person for us
 
     def error(self, code: int, message: str) -> RpcError:
         """An error in answer to this request, to be raised. In the handshake era its status is 200, because those
@@ -84,6 +88,7 @@ def read(body: Any, headers: Headers) -> RpcRequest:
         params=params,
         is_modern=is_modern,
         shows_apps=_shows_apps(body["method"], params, headers, is_modern=is_modern),
+        elicits=is_modern and _elicits(meta),
     )
     if is_modern:
         _check_modern(message, headers)
@@ -104,6 +109,12 @@ def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> A
     return Answer(body={"jsonrpc": "2.0", "id": error.id, "error": failure}, status=error.status, headers=headers or {})
 
 
+def exact_number(value: object) -> orjson.Fragment:
+    """A decimal with all its digits, 5.00 as 5.00. orjson calls this for decimals only."""
+    assert isinstance(value, Decimal)
+    return orjson.Fragment(f"{value:f}")
+
+
 def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool) -> bool:
     """Whether the client can show charts. In the modern era it says so with each request; in the handshake era only
     with the first one, after which the session's id says it."""
@@ -113,6 +124,14 @@ def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool)
     if method == "initialize":
         return charts.is_shown_by(params.get("capabilities"))
     return headers.get(charts.SESSION_HEADER, "").startswith(charts.SESSIONS)
+
+
+def _elicits(meta: object) -> bool:
+    """Whether the client shows its person a question of ours. Only in the modern era, where the answer comes with the
+    same request sent again; before, it would come to a session, and there are none."""
+    capabilities = meta.get(CAPABILITIES_KEY) if isinstance(meta, dict) else None
+    able = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(able, dict) and (not able or "form" in able)
 
 
 def _check_modern(message: RpcRequest, headers: Headers) -> None:

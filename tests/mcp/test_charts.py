@@ -67,7 +67,7 @@ def test_a_client_of_the_handshake_that_shows_apps_is_offered_the_chart(demo_use
         (name, {"ui": {"resourceUri": CHART}}) for name in CHARTED
     ]
     assert [{name: value for name, value in tool.items() if name != "_meta"} for tool in tools] == demo_user.tools()
-    (listed,) = demo_user.asks("resources/list", {}, **session).json()["result"]["resources"]
+    listed = demo_user.asks("resources/list", {}, **session).json()["result"]["resources"][-1]
     assert (listed["uri"], listed["mimeType"]) == (CHART, MIME_TYPE)
     assert demo_user.asks("resources/templates/list", **session).json()["result"] == {"resourceTemplates": []}
     (read,) = demo_user.asks("resources/read", {"uri": CHART}, **session).json()["result"]["contents"]
@@ -83,12 +83,12 @@ def test_a_modern_client_that_shows_apps_says_so_with_each_request(demo_user: As
         return demo_user.asks(method, {**params, "_meta": meta}, **headers)
 
     found = asked("server/discover", SHOWS_MODERN).json()["result"]
-    assert (found["capabilities"]["resources"], found["cacheScope"]) == ({}, "private")
+    assert (found["capabilities"]["resources"], found["cacheScope"]) == ({"subscribe": True}, "private")
     tools = asked("tools/list", SHOWS_MODERN).json()["result"]["tools"]
     assert [tool["name"] for tool in tools if "_meta" in tool] == CHARTED
     read = asked("resources/read", SHOWS_MODERN, uri=CHART).json()["result"]
     assert (read["resultType"], read["cacheScope"], len(read["contents"])) == ("complete", "private", 1)
-    assert asked("resources/read", META, uri=CHART).status_code == 404
+    assert asked("resources/read", META, uri=CHART).json()["error"]["code"] == -32602
     mismatched = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "resources/read", "Mcp-Name": "ui://other"}
     answer = demo_user.asks("resources/read", {"uri": CHART, "_meta": SHOWS_MODERN}, **mismatched)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
@@ -108,7 +108,7 @@ def test_a_modern_client_that_shows_apps_says_so_with_each_request(demo_user: As
 )
 def test_who_does_not_show_apps_gets_byte_for_byte_what_there_was(demo_user: Assistant, capabilities: Json) -> None:
     begun = begin(demo_user, capabilities)
-    assert begun.json()["result"]["capabilities"] == {"tools": {}, "prompts": {}}
+    assert begun.json()["result"]["capabilities"] == {"tools": {}, "prompts": {}, "resources": {}}
     assert "mcp-session-id" not in begun.headers
     modern = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities}
     headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
@@ -116,8 +116,8 @@ def test_who_does_not_show_apps_gets_byte_for_byte_what_there_was(demo_user: Ass
         demo_user.asks_modern("tools/list").content
     )
     assert "_meta" not in demo_user.asks("tools/list", {}, **{"Mcp-Session-Id": "somebody-else-s"}).text
-    for method in ("resources/list", "resources/templates/list", "resources/read"):
-        assert demo_user.asks(method, {"uri": CHART}).json()["error"]["code"] == -32601
+    assert CHART not in demo_user.asks("resources/list").text
+    assert demo_user.asks("resources/read", {"uri": CHART}).json()["error"]["code"] == -32602
 
 
 @pytest.mark.requirement("mcp.apps")

@@ -29,7 +29,7 @@ def test_a_handshake_agrees_on_a_version_of_its_era(demo_user: Assistant, asked:
     answer = demo_user.asks("initialize", {"protocolVersion": asked, "capabilities": {}, "clientInfo": {}})
     result = answer.json()["result"]
     assert result["protocolVersion"] == agreed
-    assert result["capabilities"] == {"tools": {}, "prompts": {}}
+    assert result["capabilities"] == {"tools": {}, "prompts": {}, "resources": {}}
     assert "bank_text" in result["instructions"]
     assert "mcp-session-id" not in answer.headers
     assert "resultType" not in result
@@ -133,7 +133,7 @@ def test_a_modern_request_says_what_it_is(demo_user: Assistant, meta: Any) -> No
 @pytest.mark.requirement("mcp.errors")
 def test_unknown_methods_tools_and_cursors_have_their_codes_in_both_eras(demo_user: Assistant) -> None:
     asked: list[tuple[str, dict[str, Any], int, int]] = [
-        ("resources/list", {}, 404, -32601),
+        ("roots/list", {}, 404, -32601),
         ("tools/call", {"name": "delete_everything"}, 400, -32602),
         ("tools/list", {"cursor": "x"}, 400, -32602),
         ("prompts/list", {"cursor": "x"}, 400, -32602),

@@ -15,7 +15,7 @@ CHART = "ui://bankdata/chart"
 CHARTED = frozenset({"summarize_transactions", "get_cashflow", "get_balances"})
 """The tools whose answers the chart can draw."""
 
-CAPABILITIES: Json = {"resources": {}, "extensions": {EXTENSION: {}}}
+CAPABILITIES: Json = {"extensions": {EXTENSION: {}}}
 RESOURCE: Json = {
     "uri": CHART,
     "name": "chart",

@@ -65,6 +65,7 @@ class EventStream:
         self._services = services
         self._request = request
         self._token = request.headers["authorization"].split()[1]
+        self._audience: str | None = None  # of the token; None: the data interface
         self._user_id = request.principal.user_id
         self._ids = ids
         self._event_types = wanted
@@ -139,9 +140,9 @@ class EventStream:
         has ended."""
         access = self._services.authorization.access
         try:
-            caller = access.principal_in_memory(self._token)
+            caller = access.principal_in_memory(self._token, self._audience)
             if caller is None:
-                caller = await run_in_threadpool(access.principal, self._token)
+                caller = await run_in_threadpool(access.principal, self._token, self._audience)
         except InvalidToken:
             return None
         return caller if caller.has_subscription else None

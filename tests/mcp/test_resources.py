@@ -1,0 +1,151 @@
+"""Resources and news of them, and the question to the person before a change: with the official Python SDK, too."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.subscriptions import ResourceUpdated
+from mcp_types import ElicitResult
+
+from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
+from handlers.server import application
+from handlers.settings import load
+from handlers.work.services import open_services
+from storage import users
+from tests.explanations.conftest import Service, body_of
+from tests.mcp.conftest import META, Assistant, assistant
+from tests.mcp.test_annotating import ALLOWED, booking, said, writing
+from tests.running import running
+
+__all__ = ["writing"]  # a fixture of the tests of changes, for these too
+
+ELICITS = {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+URIS = ["bankdata://accounts", "bankdata://categories", "bankdata://profile"]
+Json = dict[str, Any]
+
+
+def read(client: Assistant, uri: str) -> Json:
+    """The content of a resource, which is the same in both eras."""
+    modern = client.asks_modern("resources/read", {"uri": uri}).json()["result"]
+    [content] = client.asks("resources/read", {"uri": uri}).json()["result"]["contents"]
+    assert (modern["contents"], modern["ttlMs"]) == ([content], 0)
+    body: Json = json.loads(content["text"])
+    return body
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_accounts_categories_and_profile_are_read_as_far_as_the_grant_goes(
+    demo_service: Service, demo_user: Assistant
+) -> None:
+    listed = demo_user.asks("resources/list").json()["result"]["resources"]
+    assert [each["uri"] for each in listed] == URIS
+    accounts = read(demo_user, URIS[0])
+    overview = demo_user.answer("get_overview")
+    assert accounts["accounts"] == overview["accounts"]
+    assert "DE89" not in json.dumps(accounts).replace(" ", "") or "…" in json.dumps(accounts, ensure_ascii=False)
+    assert {"code": "WAGES", "category": "SALARY", "name": "Wages and salary"} in read(demo_user, URIS[1])["categories"]
+    assert read(demo_user, URIS[2]) == body_of(demo_user.rest, "/profile")
+    narrow = assistant(demo_service, "demo", frozenset({READ_ACCOUNTS}))
+    assert [each["uri"] for each in narrow.asks("resources/list").json()["result"]["resources"]] == [URIS[0], URIS[2]]
+    refused = narrow.asks("resources/read", {"uri": URIS[1]})
+    assert refused.json()["error"]["code"] == -32602
+
+
+def asked(client: Assistant, arguments: Json, answers: Json | None = None) -> Json:
+    """The result of a change by a client that asks its person."""
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "annotate_transaction"}
+    params = {"name": "annotate_transaction", "arguments": arguments, "_meta": ELICITS}
+    more = {"inputResponses": answers} if answers else {}
+    result: Json = client.asks("tools/call", {**params, **more}, **headers).json()["result"]
+    return result
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_a_person_whom_the_client_can_ask_is_asked_before_something_is_changed(writing: Assistant) -> None:
+    id_, ref = booking(writing)
+    nothing = said(writing, id_)
+    wanted = {"id": ref, "category": "HEALTH", "addTags": ["gift"], "dryRun": False}
+    question = asked(writing, wanted)
+    assert question["resultType"] == "input_required"
+    told = question["inputRequests"]["confirmation"]
+    assert (told["method"], told["params"]["mode"]) == ("elicitation/create", "form")
+    assert told["params"]["message"].endswith(": category HEALTH; tags «gift»?")
+    for answer in ({"action": "decline"}, {"action": "cancel"}, "accept", {}):
+        refused = asked(writing, wanted, {"confirmation": answer} if answer else {"other": {"action": "accept"}})
+        assert refused.get("structuredContent", {}).get("isDone") is not True
+        assert said(writing, id_) == nothing
+    done = asked(writing, wanted, {"confirmation": {"action": "accept", "content": {}}})
+    assert (done["resultType"], done["structuredContent"]["isDone"]) == ("complete", True)
+    assert said(writing, id_)["tags"] == ["gift"]
+    tried = asked(writing, {"id": ref, "category": "RENT"})  # a dry run asks nobody
+    assert tried["structuredContent"]["isDone"] is False
+    wrong = asked(writing, {"id": ref, "category": "FOOD", "dryRun": False})
+    assert wrong["isError"] is True
+    undo = done["structuredContent"]["undo"]
+    writing.answer("annotate_transaction", id=ref, **undo, dryRun=False)
+    assert said(writing, id_) == nothing
+
+
+@pytest.fixture
+def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str]]:
+    """A running server with the demo's data: its address, and tokens of one person for apps and for assistants."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        services = open_services(load({}, data_dir=copied(), address=base))
+        with running(application(services), listener, log_level="warning"):
+            user_id, issue = users.get_by_name(services.everybody, "solo").id, services.authorization.issue_token
+            ours = issue(user_id, frozenset(ALL_SCOPES), timedelta(hours=1), resource="data")
+            yield base, ours, issue(user_id, ALLOWED, timedelta(hours=1), resource="mcp")
+
+
+@pytest.mark.requirement("mcp.clients")
+@pytest.mark.sampled
+def test_the_official_client_asks_its_person_and_hears_that_accounts_have_changed(
+    served: tuple[str, str, str],
+) -> None:
+    address, ours, assistants = served
+    questions: list[str] = []
+    heard: list[str] = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        questions.append(params.message)
+        return ElicitResult(action="accept", content={})
+
+    async def used() -> None:
+        http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {assistants}"}, timeout=60)
+        async with (
+            http,
+            Client(
+                streamable_http_client(f"{address}/mcp", http_client=http), mode="auto", elicitation_callback=answer
+            ) as client,
+        ):
+            rows = (await client.call_tool("search_transactions", {"perPage": 1})).structured_content
+            assert rows is not None
+            ref = rows["transactions"][0]["ref"]
+            async with client.listen(resource_subscriptions=[URIS[0]]) as news:
+                changed = await client.call_tool(
+                    "annotate_transaction", {"id": ref, "category": "RENT", "dryRun": False}
+                )
+                assert changed.structured_content is not None
+                assert changed.structured_content["isDone"] is True
+                rest = httpx.Client(base_url=f"{address}/api/v1", headers={"Authorization": f"Bearer {ours}"})
+                rest.post("/imports?filename=a.csv", content=b"Datum;Name;Betrag EUR\n02.02.2026;Eva;-8,50\n")
+                async for event in news:
+                    assert isinstance(event, ResourceUpdated)
+                    heard.append(event.uri)
+                    break
+
+    anyio.run(used)
+    assert len(questions) == 1
+    assert heard == URIS[:1]
