@@ -139,8 +139,12 @@ def test_the_official_client_asks_its_person_and_hears_that_accounts_have_change
                 )
                 assert changed.structured_content is not None
                 assert changed.structured_content["isDone"] is True
-                rest = httpx.Client(base_url=f"{address}/api/v1", headers={"Authorization": f"Bearer {ours}"})
-                rest.post("/imports?filename=a.csv", content=b"Datum;Name;Betrag EUR\n02.02.2026;Eva;-8,50\n")
+                imported = httpx.post(
+                    f"{address}/api/v1/imports?filename=a.csv",
+                    content=b"Datum;Name;Betrag EUR\n02.02.2026;Eva;-8,50\n",
+                    headers={"Authorization": f"Bearer {ours}", "Content-Type": "application/octet-stream"},
+                )
+                assert imported.json()["error"] is None
                 async for event in news:
                     assert isinstance(event, ResourceUpdated)
                     heard.append(event.uri)

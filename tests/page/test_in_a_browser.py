@@ -277,7 +277,7 @@ def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(dem
     dialog = page.get_by_role("dialog", name="Transaction")
     pick(dialog.get_by_label("Category", exact=True), "Leisure")
     expect(
-        dialog.get_by_text(re.compile(r"It will hold for Spotify: \d+ transactions, and for those to come."))
+        dialog.get_by_text(re.compile(r"It will apply to Spotify: \d+ transactions, and all future ones."))
     ).to_be_visible()
     dialog.get_by_role("button", name="Correct", exact=True).click()
     expect(page.get_by_text(re.compile(r"Corrected: \d+ transactions."))).to_be_visible()
@@ -341,9 +341,11 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
     expect(dialog.get_by_role("button", name="Remove: music")).to_have_count(0)
     pick(dialog.get_by_label("Category", exact=True), "Leisure")
     dialog.get_by_label("Which transactions").select_option(label="by a rule")
-    expect(dialog.get_by_text(re.compile(r"Rule: .+ It changes \d+ transactions, and those to come."))).to_be_visible()
+    expect(
+        dialog.get_by_text(re.compile(r"Rule: .+ It changes \d+ transactions, and applies to future ones."))
+    ).to_be_visible()
     dialog.get_by_label("Which transactions").select_option(label="this one alone")
-    expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
+    expect(dialog.get_by_text("It will apply to this transaction alone, whatever rules say.")).to_be_visible()
     dialog.get_by_role("button", name="Correct", exact=True).click()
     expect(rows.get_by_role("link").first).to_contain_text("Leisure")
     expect(rows.get_by_role("link").nth(1)).to_contain_text("Music and audio books")

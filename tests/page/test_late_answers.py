@@ -138,9 +138,9 @@ def test_what_a_correction_will_change_is_said_of_the_place_chosen_last(signed_i
     with page.expect_request("**/corrections?**"):
         pick(dialog.get_by_label("Category", exact=True), "Leisure")
     dialog.get_by_label("Which transactions").select_option(label="this one alone")
-    expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
+    expect(dialog.get_by_text("It will apply to this transaction alone, whatever rules say.")).to_be_visible()
     let_go()
-    expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
+    expect(dialog.get_by_text("It will apply to this transaction alone, whatever rules say.")).to_be_visible()
 
 
 @pytest.mark.requirement("page.own_words")

@@ -125,7 +125,7 @@ def test_a_rule_says_what_it_will_change_is_added_taken_back_and_removed(signed_
     form.get_by_label("If", exact=True).fill("spotify")
     expect(add).to_be_disabled()
     pick(form.get_by_label("Category"), "Leisure")
-    told = form.get_by_text(re.compile(r"^It will change \d+ transactions, and decide those to come\.$"))
+    told = form.get_by_text(re.compile(r"^It will change \d+ transactions, and apply to future ones\.$"))
     expect(told).to_be_visible()
     (number,) = re.findall(r"\d+", told.inner_text())
     add.click()

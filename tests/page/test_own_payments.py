@@ -30,7 +30,7 @@ SAID = {
         "undone": "Undone.",
         "remove": "Remove",
         "add": "Add a payment",
-        "name": "Name, or a part of it, as its transactions have it",
+        "name": "Name or part of it, as it appears in its transactions",
         "amount": "Amount",
         "next": "Next on",
         "often": "How often",

@@ -125,7 +125,7 @@ def test_a_rule_of_ones_own_is_quoted_and_explained_in_german(signed_in: Opening
     form.get_by_label("Was verglichen wird").select_option(label="Empfänger oder Auftraggeber")
     form.get_by_label("Wenn").fill("Netflix")
     pick(form.get_by_label("Kategorie"), "Freizeit")
-    expect(form.get_by_text(re.compile(r"Sie ändert \d+ Buchungen und entscheidet alle künftigen\."))).to_be_visible()
+    expect(form.get_by_text(re.compile(r"Sie ändert \d+ Buchungen und gilt für alle künftigen\."))).to_be_visible()
     form.get_by_role("button", name="Regel anlegen").click()
     expect(page.get_by_text("Empfänger oder Auftraggeber enthält „Netflix“")).to_be_visible()
     page.goto(demo.origin + "/transactions?search=netflix")

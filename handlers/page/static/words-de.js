@@ -53,10 +53,10 @@ export default {
   on_its_way: "Ihre Bank ist verbunden.",
   on_its_way_text: "Die Buchungen werden abgerufen und erscheinen hier, sobald sie gespeichert sind.",
   folder: "Ein Ordner auf dem Server",
-  folder_text: "Jeder Abruf sieht hinein. Wer den Dienst betreibt, verbindet ihn einmal:",
+  folder_text: "Jeder Abruf sieht dort nach. Wer den Dienst betreibt, verbindet ihn einmal:",
   where_file: "Wo finde ich die Datei?",
   where_file_text: "Im Online-Banking unter „Umsätze“ oder „Kontoauszüge“. camt.053 (XML) enthält am meisten.",
-  look_around: "Nur zum Umsehen?",
+  look_around: "Nur mal umsehen?",
   look_around_text: "Eine Demobank mit erfundenen Leuten, auf Ihrem eigenen Rechner:",
 
   // overview
@@ -147,7 +147,7 @@ export default {
   // what the interface names
   counterpartName: "Empfänger oder Auftraggeber",
   purpose: "Verwendungszweck",
-  text: "Irgendein Text",
+  text: "Beliebiger Text",
   merchantName: "Händler",
   GROCERIES: "Lebensmittel",
   RENT: "Wohnen",
