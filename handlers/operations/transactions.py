@@ -1,6 +1,7 @@
 """GET /transactions and GET /transactions/{id} (interface 4.3, 4.4)."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -46,9 +47,14 @@ def list_transactions(
         rows = with_words(rows, reading, caller, None if is_detailed else leaf)
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=total)
     return Answer(
-        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.json_bytes(pagination)),
+        body=transactions_json(rows, pagination),
         headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
+
+
+def transactions_json(rows: Sequence[bytes], pagination: Json) -> bytes:
+    """A page of transactions as JSON; each row is that already."""
+    return b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.json_bytes(pagination))
 
 
 def get_transaction(_services: Services, request: Request, reading: UserData, *, id: str) -> Answer:

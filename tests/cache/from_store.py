@@ -142,6 +142,14 @@ class FromStore:
         """The rows of these ids as a page lists them, by id."""
         return transactions.rows_by_id(self._session, self._user_id, ids, pending=pending)
 
+    def listed(self, ids: Iterable[str], *, pending: bool = False, leaf: Shown | None = None) -> Mapping[str, bytes]:
+        """The JSON of the rows of these ids, by id."""
+        rows = self.rows_by_id(ids, pending=pending)
+        shown = {id_: orjson.dumps(self._render(row, self.by_id)) for id_, row in rows.items()}
+        if leaf is None:
+            return shown
+        return {id_: with_leaf(json, leaf(rows[id_]["detailed_category"])) for id_, json in shown.items()}
+
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
         return transactions.find(self._session, self._user_id, id_)

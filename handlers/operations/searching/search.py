@@ -35,8 +35,8 @@ from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.reports import money_of, unconverted_header
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import covered_accounts, listed_values, selected_or_all
-from handlers.operations.transactions import links
-from handlers.operations.words.row_words import ASKED, DETAILED, OF_WORDS, asks_for_words, words_of
+from handlers.operations.transactions import links, transactions_json
+from handlers.operations.words.row_words import ASKED, DETAILED, OF_WORDS, asks_for_words, with_words
 from handlers.web.errors import BadRequest, Forbidden
 from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import UserData
@@ -81,7 +81,7 @@ def search_transactions(
     of_page = whole[offset : offset + per_page].rows()
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=whole.height)
     return Answer(
-        body={"transactions": _shapes(reading, of_page, caller, include), "pagination": pagination},
+        body=transactions_json(_shapes(reading, of_page, caller, include), pagination),
         headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
 
@@ -210,23 +210,22 @@ def _refunds(
     return pl.concat([booked, refund_ids(pending, reading.figures, selection=selected.ids)])
 
 
-def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
-    is_detailed = is_included(include)
-    known = {
-        is_pending: reading.rows_by_id([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
+def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[bytes]:
+    """The JSON of these rows, each given by its id and whether it is pending."""
+    leaf, is_detailed = partial(leaf_as_seen, caller=caller), is_included(include)
+    shown = {
+        is_pending: reading.listed(
+            [id_ for id_, of_row in rows if of_row == is_pending],
+            pending=is_pending,
+            leaf=leaf if is_detailed else None,
+        )
         for is_pending in {is_pending for _, is_pending in rows}
     }
-    leaf = None if is_detailed else partial(leaf_as_seen, caller=caller)
-    said = words_of(reading, caller, leaf) if asks_for_words(include) else lambda _id, _currency: {}
-    return [
-        {
-            **json_shapes.transaction(known[is_pending][id_], reading.by_id),
-            **({DETAILED: leaf_as_seen(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
-            "status": "pending" if is_pending else "booked",
-            **said(id_, known[is_pending][id_]["currency"]),
-        }
+    found = [
+        b'%b,"status":"%b"}' % (shown[is_pending][id_][:-1], b"pending" if is_pending else b"booked")
         for id_, is_pending in rows
     ]
+    return with_words(found, reading, caller, None if is_detailed else leaf) if asks_for_words(include) else found
 
 
 def _keys(group_by: str | None) -> list[Key]:

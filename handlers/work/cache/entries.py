@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import date
 from functools import cached_property
@@ -63,7 +63,7 @@ class Entries:
         # Newest first: negated, the days ascend, as bisect wants them
         self._days = array("i", (rows["booking_date"].to_physical() * -1).to_list())
         self._accounts = accounts
-        self._render = render
+        self.render = render
         self._parts = parts
         self._json = [b""] * rows.height  # made when it is first shown
         self._positions: dict[Filter, array[int]] = {}
@@ -170,9 +170,16 @@ class Entries:
             return shown
         missing = [at for at in positions if not self._json[at]]
         for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
-            self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
+            self._json[at] = made = fit_copy(orjson.dumps(self.render(row, self._accounts)))
             self.size += len(made) + OBJECT_BYTES
         return self._kept_json(positions)
+
+    def json_of(self, ids: Iterable[str]) -> tuple[Sequence[int], Mapping[str, bytes]]:
+        """The ascending positions of the rows with these ids, and the JSON of each by its id, in the same order;
+        KeyError for an unknown id."""
+        places = sorted((self.places[id_], id_) for id_ in ids)
+        positions = [at for at, _ in places]
+        return positions, {id_: json for (_, id_), json in zip(places, self.json(positions), strict=True)}
 
     def _rows_at(self, positions: Sequence[int]) -> pl.DataFrame:
         """The rows at these ascending positions; adjacent ones as a slice, because gathering single rows wakes Polars'

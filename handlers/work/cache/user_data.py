@@ -262,6 +262,22 @@ class UserData:
         """The pending rows of all accounts that are not hidden, with the columns of BOOKINGS."""
         return self.waiting.select(*BOOKINGS)
 
+    def listed(self, ids: Iterable[str], *, pending: bool = False, leaf: Shown | None = None) -> Mapping[str, bytes]:
+        """The JSON of the booked (or the pending) rows with these ids as `page` gives it, by id; KeyError for an
+        unknown id of a booked row."""
+        if pending:
+            rows = self.rows_by_id(ids, pending=True)
+            shown: Mapping[str, bytes] = {
+                id_: orjson.dumps(self.entries.render(row, self.by_id)) for id_, row in rows.items()
+            }
+            codes = [row["detailed_category"] for row in rows.values()]
+        else:
+            positions, shown = self.entries.json_of(ids)
+            codes = self.entries.leaves(positions) if leaf is not None else []
+        if leaf is None:
+            return shown
+        return {id_: with_leaf(json, leaf(code)) for (id_, json), code in zip(shown.items(), codes, strict=True)}
+
     def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The booked rows with these ids, with the columns of a list, by id; KeyError for an unknown id. With
         `pending`, the pending rows instead, without unknown ids."""
