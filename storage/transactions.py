@@ -184,19 +184,27 @@ def everything(
     return session.frame(query, *values, schema=columns)
 
 
+def spans(session: Session, user_id: str, number: int) -> Iterator[tuple[date, date]]:
+    """All days in spans of some LISTED_AT_ONCE of the user's bookings, the latest first; one span where `number`, about
+    how many they have, is not larger. What reads them so needs memory for those of one span only."""
+    firsts, last = [date.min], date.max
+    if number > LISTED_AT_ONCE:
+        days = everything(session, user_id, BOOKED)["booking_date"].sort(descending=True)
+        firsts = [*days.gather_every(LISTED_AT_ONCE, LISTED_AT_ONCE - 1).unique(maintain_order=True), date.min]
+    for first in firsts:
+        yield first, last
+        last = first - DAY if first > date.min else first
+
+
 def newest_first(
     session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, number: int, hidden: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """As `everything`, the latest booking date first, then by id descending. Where `number`, about how many there are,
-    is large, some days are read and sorted after the others, so that memory holds the bookings once."""
-    firsts, last, pieces = [date.min], date.max, []
-    if number > LISTED_AT_ONCE:
-        every = everything(session, user_id, BOOKED, hidden=hidden)["booking_date"].sort(descending=True)
-        firsts = [*every.gather_every(LISTED_AT_ONCE, LISTED_AT_ONCE - 1).unique(maintain_order=True), date.min]
-    for first in firsts:
-        piece = everything(session, user_id, columns, hidden=hidden, days=(first, last))
-        pieces.append(piece.sort("booking_date", "id", descending=True))
-        last = first - DAY if first > date.min else first
+    """As `everything`, the latest booking date first, then by id descending; `number` as for `spans`, so that memory
+    holds many bookings once."""
+    pieces = [
+        everything(session, user_id, columns, hidden=hidden, days=days).sort("booking_date", "id", descending=True)
+        for days in spans(session, user_id, number)
+    ]
     return pl.concat(pieces) if len(pieces) > 1 else pieces[0]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
+from analytics.frames import compact
 from storage import accounts, connections, jobs, journal, rules, transactions
 from storage.annotations import anchors, annotations, rule_tags
 from storage.changes import feed
@@ -200,10 +201,19 @@ def _batch(contribution: Contribution) -> tuple[str, str, str]:
 
 
 def _state(session: Session, user_id: str) -> pl.DataFrame:
+    """The user's bookings: `id`, `account_id`, the columns feed.STATES, and `digest`, which differs where anything does
+    that is told of two."""
     schema = {**STATE, **feed.STATES}
-    return session.frame(
-        f"SELECT {', '.join(schema)} FROM transactions WHERE user_id = $1 ORDER BY id", user_id, schema=schema
-    )
+    digest = pl.struct(*STATE).hash().alias("digest")
+    pieces = [
+        compact(
+            transactions.everything(session, user_id, schema, days=days).select(
+                "id", "account_id", *feed.STATES, digest
+            )
+        )
+        for days in transactions.spans(session, user_id, transactions.number_of(session, user_id))
+    ]
+    return pl.concat(pieces)
 
 
 def _keep_states(session: Transaction, user_id: str, before: pl.DataFrame, rebuilt: pl.DataFrame) -> None:
@@ -215,11 +225,11 @@ def _keep_states(session: Transaction, user_id: str, before: pl.DataFrame, rebui
 
 
 def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    common = after.join(before, on="id", how="semi")
+    common = after.join(before, on="id", suffix="_before")
     of_kinds: dict[journal.Change, pl.DataFrame] = {
         "removed": before.join(after, on="id", how="anti"),
         "added": after.join(before, on="id", how="anti"),
-        "modified": common.join(before, on=list(STATE), how="anti", nulls_equal=True),
+        "modified": common.filter(pl.col("digest") != pl.col("digest_before")),
     }
     return pl.concat(journal.change_rows(rows["id"].sort(), change) for change, rows in of_kinds.items())
 
