@@ -17,6 +17,7 @@ import polars as pl
 
 from analytics.frames import CHARGES
 from analytics.recurring.detection import detect
+from analytics.recurring.payment import payments_in
 from handlers import json_shapes
 from tests.benchmarks.bench import data
 from tests.benchmarks.bench.data import Size
@@ -107,8 +108,9 @@ def recurring(bookings: pl.DataFrame, today: date) -> pl.DataFrame:
     charges = bookings.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in CHARGES.items())
     users = charges.select("user_id").unique(maintain_order=True).with_columns(today=pl.lit(today))
     found: dict[str, list[dict[str, Any]]] = {user: [] for user in users["user_id"]}
-    for row in detect(charges, users).iter_rows(named=True):
-        found[row["user_id"]].append(json_shapes.subscription(row))
+    streams = detect(charges, users)
+    for user, payment in zip(streams["user_id"], payments_in(streams), strict=True):
+        found[user].append(json_shapes.subscription(payment, today))
     return pl.DataFrame(
         [(user, orjson.dumps(each).decode()) for user, each in found.items()],
         schema=["user_id", "found"],
