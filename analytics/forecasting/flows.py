@@ -9,9 +9,9 @@ import polars as pl
 from analytics.forecasting.projection import Stream
 from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.detection import detect
-from analytics.recurring.directions import INCOMING, with_direction
+from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
-from analytics.recurring.report import over_on
+from analytics.recurring.payment import payments_in
 
 ROWS_AT_ONCE = 50_000
 SEPARATOR = "\x1f"  # in no account id and in no day
@@ -57,21 +57,21 @@ def streams_of(
     has for each account the day until which its bookings are known: what was not over then is not.
     """
     streams: defaultdict[tuple[str, date], list[Stream]] = defaultdict(list)
-    for row in with_direction(flows).with_columns(over_on=over_on()).iter_rows(named=True):
-        whose, day = row["user_id"].split(SEPARATOR)
+    for user_id, payment in zip(flows["user_id"], payments_in(flows), strict=True):
+        whose, day, *_ = user_id.split(SEPARATOR)
         seen = date.fromisoformat(day)
-        known = min(seen, asked.get(row["account_id"], seen))
-        if row["over_on"] <= known:
+        known = min(seen, asked.get(payment.account_id, seen))
+        if payment.over_on <= known:
             continue
         streams[whose, seen].append(
             Stream(
-                name=row["merchant_name"],
-                id=next((ids[charge] for charge in reversed(row["charge_ids"]) if charge in ids), None),
+                name=payment.merchant_name,
+                id=next((ids[charge] for charge in reversed(payment.charge_ids) if charge in ids), None),
                 asked=known,
-                frequency=row["frequency"],
-                expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
-                charges=[charges[id_] for id_ in row["charge_ids"]],
-                is_pay=row["charge_ids"][-1] in salaries,
+                frequency=payment.frequency,
+                expected=payment.amount if payment.direction == INCOMING else -payment.amount,
+                charges=[charges[id_] for id_ in payment.charge_ids],
+                is_pay=payment.charge_ids[-1] in salaries,
             )
         )
     return streams

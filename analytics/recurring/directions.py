@@ -9,12 +9,3 @@ MARK = "\x1f" + INCOMING  # follows the user id of incoming payments, which are 
 def of_user(streams: pl.DataFrame, user_id: str) -> pl.DataFrame:
     """The payments of one user, in both directions; MARK stays on the `user_id` of incoming ones."""
     return streams.filter(pl.col("user_id").is_in([user_id, user_id + MARK]))
-
-
-def with_direction(streams: pl.DataFrame) -> pl.DataFrame:
-    """The payments with `direction`, "incoming" where MARK ends the `user_id`, else "outgoing"; MARK is taken off."""
-    comes_in = pl.col("user_id").str.ends_with(MARK)
-    return streams.with_columns(
-        pl.col("user_id").str.strip_suffix(MARK),
-        direction=pl.when(comes_in).then(pl.lit(INCOMING)).otherwise(pl.lit(OUTGOING)),
-    )

@@ -36,7 +36,7 @@ from storage.database import Database, Row, Session, put_row, set_values, state_
 from storage.recurring.known_until import KnownDays
 from storage.transactions import LIST_COLUMNS, Selection
 
-FORM = 4  # raised when rows are written in another form
+FORM = 5  # raised when rows are written in another form
 NEWEST_MAX = 100
 SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""

@@ -19,6 +19,7 @@ from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers.settings import load
 from handlers.work.cache.reader import Reader
 from handlers.work.services import Services, open_services
+from handlers.work.sync.detection import detect_after_import
 from storage import accounts, connections, rules, users
 from tests.cache.conftest import Operations, asking
 from tests.cache.from_store import FromStoreReader
@@ -39,6 +40,8 @@ PAGE: dict[str, Any] = {
     "page": 1,
     "per_page": 100,
 }
+
+RECURRING = {"status": "all", "direction": "all"}
 
 
 def account_of(name: str) -> AccountRecord:
@@ -136,6 +139,40 @@ class Household(RuleBasedStateMachine):
         closing = StatementRecord(closing=Decimal(balance), closing_date=date(2026, 11, 19))
         self.banks[name].bring(told, account=account_of(name), statement=closing)
 
+    @rule(name=st.sampled_from(NAMES), months=st.integers(2, 5), amount=st.sampled_from(["-9.99", "-9.995", "20"]))
+    def bring_what_recurs(self, name: str, months: int, amount: str) -> None:
+        told = [
+            replace(booking(0, name), booking_date=date(2026, 11 - back, 5), amount=Decimal(amount), purpose="Abo")
+            for back in range(months)
+        ]
+        self.banks[name].bring(told, account=account_of(name))
+        if months % 2:
+            detect_after_import(self.services.everybody, [self.banks[name].user.id], today=self.services.clock.today())
+
+    @rule(name=st.sampled_from(NAMES))
+    def bring_dollars(self, name: str) -> None:
+        account = AccountRecord(stable_key="dollars", currency="USD", name=f"Dollars of {name}")
+        self.banks[name].bring([replace(booking(3, name), currency="USD")], account=account)
+
+    @rule(name=st.sampled_from(NAMES), said=st.sampled_from(["confirmed", "dismissed", "none"]))
+    def decide(self, name: str, said: str) -> None:
+        for payment in self.recurring(name)[:1]:
+            self.change("confirmSubscription", name, id=payment["id"], body={"confirmation": said})
+
+    @rule(name=st.sampled_from(NAMES), amount=st.integers(1, 9))
+    def add_by_hand(self, name: str, amount: int) -> None:
+        for account in accounts.of_user(self.services.everybody, self.banks[name].user.id)[:1]:
+            due = (self.services.clock.today() + timedelta(days=9)).isoformat()
+            body = {"accountId": account.id, "name": "Club", "amount": amount, "frequency": "monthly"}
+            self.change("addSubscription", name, body=body | {"nextExpected": due})
+
+    def recurring(self, name: str) -> list[dict[str, Any]]:
+        owned = accounts.of_user(self.services.everybody, self.banks[name].user.id)
+        asked = RECURRING | {"account_ids": ",".join(each.id for each in owned)}
+        _, body, _ = self.slow.ask("listSubscriptionDetails", self.banks[name].user.id, **asked)
+        found: list[dict[str, Any]] = orjson.loads(body)["subscriptions"]
+        return found
+
     @rule(name=st.sampled_from(NAMES), currency=st.sampled_from(["EUR", "USD"]))
     def choose_a_currency(self, name: str, currency: str) -> None:
         user_id = self.banks[name].user.id
@@ -182,12 +219,18 @@ class Household(RuleBasedStateMachine):
     @invariant()
     def memory_says_what_the_store_says(self) -> None:
         for bank in getattr(self, "banks", {}).values():
+            owned = accounts.of_user(self.services.everybody, bank.user.id)
+            named = {"account_ids": ",".join(each.id for each in owned) or None}
             for name, asked in (
                 ("listAccounts", {}),
-                ("listTransactions", PAGE),
-                ("listTransactions", PAGE | {"search": "shop"}),
+                ("listTransactions", PAGE | named),
+                ("listTransactions", PAGE | named | {"search": "shop"}),
+                ("getCashflow", named | {"months": 2}),
                 ("getCashflow", {"account_ids": None, "months": 2}),
-                ("getSnapshot", {"account_ids": None}),
+                ("getCashflowCategories", named | {"months": 2}),
+                ("getSnapshot", named),
+                ("listSubscriptions", named),
+                ("listSubscriptionDetails", RECURRING | named),
             ):
                 said = self.slow.ask(name, bank.user.id, **asked)
                 assert self.kept.ask(name, bank.user.id, **asked) == said
