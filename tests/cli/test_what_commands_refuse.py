@@ -189,12 +189,14 @@ def test_a_sync_that_needs_its_user_first_says_so_and_a_booking_without_counterp
 def test_check_names_every_fault_with_what_helps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.chmod(0o750)
     monkeypatch.setattr(backup, "FREE_BYTES_MIN", 2**62)
-    done = bankdata("check", "--data", folder, settings={"PUBLIC_URL": "http://192.0.2.1:8000"})
+    provider = {"OIDC_ISSUER": "https://id.example.org", "OIDC_CLIENT_ID": "bankdata", "OIDC_NEW_PEOPLE": "on"}
+    done = bankdata("check", "--data", folder, settings={"PUBLIC_URL": "http://192.0.2.1:8000", **provider})
     wrong = [line.removeprefix("WRONG      ") for line in done.lines if line.startswith("WRONG")]
-    assert done.failed_with("3 problems found.")
+    assert done.failed_with("4 problems found.")
     assert wrong[0] == f"The data folder is open to others (mode 750): chmod 700 {folder}"
     assert wrong[1].endswith(" MB are free on the disk of the store; keep 500 MB.")
-    assert "passwords and tokens travel in clear" in wrong[2]
+    assert wrong[2].endswith("can come in: say which groups may, BANKDATA_OIDC_GROUPS.")
+    assert "passwords and tokens travel in clear" in wrong[3]
 
 
 @pytest.mark.requirement("cli.one-sentence")

@@ -5,6 +5,7 @@ import html
 import os
 import re
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from storage import users
 from tests.browsers import running_browser
 from tests.oauth.conftest import PASSWORD, World, fields
 from tests.oauth.openid.provider import settings
+from tests.oauth.rfc7591.test_client_documents import certificate
 from tests.running import running
 
 SHOTS = os.environ.get("BANKDATA_TEST_SHOTS")  # a folder: screenshots for people to look at
@@ -208,3 +210,31 @@ def test_in_a_browser_somebody_links_signs_in_and_signs_out_without_one_policy_v
         shot(page, "provider-out")
         context.close()
     assert complaints == []
+
+
+@pytest.mark.requirement("oauth.provider_real")
+def test_a_certificate_counts_if_the_system_or_the_file_of_the_settings_knows_its_authority(tmp_path: Path) -> None:
+    pem, key = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem, key)
+    body = b'{"issuer": "https://localhost"}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for _ in range(2):
+                connection, _address = listener.accept()
+                with suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+                    secured.recv(65_536)
+                    secured.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        query = ProviderQuery(address=f"https://localhost:{listener.getsockname()[1]}/x")
+        with closing(Asking(None)) as ask, pytest.raises(ProviderAway, match="cannot be reached"):
+            ask(query)
+        with closing(Asking(pem)) as ask:
+            assert ask(query).body == body
+        thread.join(10)
+    with closing(Asking(tmp_path / "none.pem")) as ask, pytest.raises(ProviderAway):
+        ask(query)

@@ -258,3 +258,25 @@ def test_a_second_one_on_the_same_device_is_refused(bank: World) -> None:
     device, browser = Device(), signed_in(bank)
     add_alone(browser, device)
     assert added(browser, device).status_code == 400
+
+
+@pytest.mark.requirement("oauth.passkeys_alone")
+def test_of_many_who_join_by_one_invitation_at_once_one_comes_in_and_looking_uses_nothing_up(bank: World) -> None:
+    secret = bank.server.links.invite().rpartition("#")[2]
+    for path in ("/join", "/join/passkey", "/join/passkey/made", "/join/person"):
+        bank.browser().client.get(path)  # a preview
+    ready = []
+    for number in range(6):
+        browser = bank.browser()
+        form = {**fields(browser.client.get("/join").text), "secret": secret, "username": f"eva{number}"}
+        page = browser.client.post("/join/passkey", data=form)
+        ready.append((browser, {**fields(page.text), "passkey": Device().makes(options_in(page))}))
+
+    def use(one: tuple[Browser, dict[str, Any]]) -> int:
+        browser, form = one
+        return int(browser.client.post("/join/passkey/made", data=form).status_code)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(use, ready)) == [200, 400, 400, 400, 400, 400]
+    assert sum(is_in(browser) for browser, _form in ready) == 1
+    assert len(users.everyone(bank.database)) == 3
