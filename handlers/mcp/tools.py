@@ -99,6 +99,8 @@ async def summarize_transactions(
 ) -> Json:
     """The sums of all transactions that match the filters, and with `groupBy` also of each group, as a table."""
     filters["accountIds"] = await call.account_ids(accountIds)
+    if compareWith is not None and filters["dateFrom"] is not None:
+        filters["dateTo"] = filters["dateTo"] or call.today
     grouped = {"groupBy": groupBy, "compareWith": compareWith, "sort": sort, "limit": limit}
     sums = await call.ask("sumTransactions", **grouped, **filters)
     groups = sums.pop("groups", None)
