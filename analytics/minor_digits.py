@@ -1,6 +1,7 @@
 """The digits that amounts of each currency have after the point (ISO 4217)."""
 
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
 
 MINOR_DIGITS_USUAL = 2
 MINOR_DIGITS = {  # ISO 4217 list one: the currencies whose minor unit is not a hundredth
@@ -18,4 +19,9 @@ def minor_digits(currency: str) -> int:
 
 def in_digits(amount: Decimal, currency: str) -> Decimal:
     """The amount rounded half to even to the digits of its currency, as it is listed; some banks state five."""
-    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
+    return amount.quantize(_step(currency), rounding=ROUND_HALF_EVEN)
+
+
+@lru_cache(maxsize=100)
+def _step(currency: str) -> Decimal:
+    return Decimal(1).scaleb(-minor_digits(currency))

@@ -201,9 +201,10 @@ def top_groups(
         groups, figures = groups.with_columns(change=pl.sum_horizontal(changes)), ["change", *figures]
     counts = ["count"] if before is None else ["count", "count" + _BEFORE]
     is_small = pl.any_horizontal(pl.col(counts).is_between(1, least - 1))
-    shown = _first_groups(groups.filter(~is_small), now.group_by, limit, figures)
+    shown = _first_groups(groups.filter(~is_small) if least > 1 else groups, now.group_by, limit, figures)
     while True:
-        left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
+        is_all = shown.height == groups.height
+        left = groups.clear() if is_all else groups.filter(~pl.col("place").is_in(shown["place"].implode()))
         rest = _sum_groups(left, now.shared)
         compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
         is_rest_small = any(each is not None and 0 < each.count < least for each in (rest, compared))
