@@ -1,5 +1,5 @@
-"""What the service says in other languages than English: catalogues in the format of gettext, one file of `words` for
-each language."""
+"""What the service says in each language: catalogues in the format of gettext, one file of `words` for each. Sentences
+are written in the code in English; every other text, such as the words of the pages, has a name there."""
 
 import json
 import re
@@ -38,6 +38,10 @@ class Language(Struct, frozen=True):
             return None
         return filled(own + "." if known.endswith(".") else own, text.arguments, self._written)
 
+    def named(self, context: str) -> dict[str, str]:
+        """The texts of a context by their names, in the order of the file."""
+        return {name: text for (there, name), text in self.texts.items() if there == context}
+
     @property
     def _marks(self) -> dict[int, str]:
         written = self.texts["number", "1,234.56"]
@@ -59,18 +63,18 @@ class Language(Struct, frozen=True):
         return str(value)
 
 
-def languages() -> frozenset[str]:
-    """The languages that the service speaks, English among them, as language codes of two letters."""
+def _languages() -> tuple[str, ...]:
     files = (resources.files("handlers") / "words").iterdir()
-    return frozenset({ENGLISH, *(file.name.removesuffix(".po") for file in files if file.name.endswith(".po"))})
+    return tuple(sorted(file.name.removesuffix(".po") for file in files if file.name.endswith(".po")))
 
 
-LANGUAGES = languages()
+LANGUAGES = _languages()
+"""The languages that the service speaks, English among them, as codes of two letters."""
 
 
 @lru_cache(maxsize=len(LANGUAGES))
 def catalogue(language: str) -> Language:
-    """The catalogue of one of `LANGUAGES` but English."""
+    """The catalogue of one of `LANGUAGES`."""
     text = (resources.files("handlers") / "words" / f"{language}.po").read_text("utf-8")
     entries = [[_joined(each) for each in entry] for entry in _ENTRY.findall(text)]
     return Language(language, {(context, id_): own for context, id_, own in entries})

@@ -83,13 +83,11 @@ def spread(codes: str) -> range:
 
 
 class Leaf(NamedTuple):
-    """A line of `leaves.tsv`: a finer category (`code`), the category above it, its English and German name, and its
+    """A line of `leaves.tsv`: a finer category (`code`), the category above it, and its
     equivalents: the COICOP class, merchant category codes ("5411 5422-5499"), and Plaid's category."""
 
     code: str
     category: str
-    english: str
-    german: str
     coicop: str
     mccs: str
     plaid: str

@@ -1,15 +1,14 @@
-"""The languages of the pages: each is a file of `translations` with all their texts. Also their colours, if a person
-has chosen some: the browser page keeps both choices in cookies, for the pages that the server renders."""
+"""The words of the pages that the server renders, in the languages of the catalogues, and their colours, if a person
+has chosen some: the browser page keeps both choices in cookies."""
 
-import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
-from importlib import resources
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.messages import message
+from handlers import languages
 from handlers.languages import ENGLISH, catalogue, preferred
 
 
@@ -65,10 +64,4 @@ def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
     return replace(chosen, theme=theme) if theme in THEMES else chosen
 
 
-def _languages() -> Mapping[str, Words]:
-    files = (resources.files("handlers.oauth") / "translations").iterdir()
-    texts = {file.name.removesuffix(".toml"): tomllib.loads(file.read_text("utf-8")) for file in files}
-    return {name: Words(name, texts[name]) for name in sorted(texts)}
-
-
-LANGUAGES = _languages()
+LANGUAGES = {language: Words(language, catalogue(language).named("account")) for language in languages.LANGUAGES}

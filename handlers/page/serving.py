@@ -3,7 +3,9 @@
 
 import hashlib
 import html
+import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 
 from starlette.routing import Route
 
+from handlers.languages import LANGUAGES, catalogue
 from handlers.web.descriptions import specification
 from handlers.web.fixed_files import fixed_file, stylesheet
 
@@ -24,6 +27,7 @@ FIRST = (
     "api", "auth", "charts", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
     "vendor/hooks", "vendor/htm", "vendor/preact",
 )  # fmt: skip
+WORDS = {"words": "page", "more-words": "place"}  # modules of words by their context in the catalogues
 # Comments on lines of their own, or behind code
 COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n|(?<=[;,{])[ ]//[ ][^\n]*$", re.MULTILINE | re.DOTALL)
 
@@ -31,7 +35,7 @@ COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n|(?<=[;,{])[ ]//[ ][^\n]*$",
 def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Route]:
     """The routes of the page and its files; addresses inside the page follow the public address, which a proxy may give
     a path."""
-    files = _files()
+    files = module_files()
     digest = hashlib.sha256()
     for name in sorted(files):
         digest.update(name.encode() + b"\0" + files[name])
@@ -46,13 +50,28 @@ def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Rout
 
 
 @cache
-def _files() -> dict[str, bytes]:
+def module_files() -> dict[str, bytes]:
     """The modules, the stylesheet and the icon, by their names below /assets/<hash>/."""
     folder = resources.files("handlers.page") / "static"
     own = {name: _without_comments(content) for name, content in _scripts_and_styles(folder).items()}
     files = {**own, **{f"vendor/{name}": content for name, content in _scripts_and_styles(folder / "vendor").items()}}
+    said = {
+        f"{file}-{language}.js": _module(catalogue(language).named(context))
+        for file, context in WORDS.items()
+        for language in LANGUAGES
+    }
     icon = resources.files("handlers.oauth") / "static" / "oauth.svg"
-    return {**files, "icon.svg": icon.read_bytes(), "page.css": _without_comments(stylesheet(folder / "page.css"))}
+    return {
+        **files,
+        **said,
+        "icon.svg": icon.read_bytes(),
+        "page.css": _without_comments(stylesheet(folder / "page.css")),
+    }
+
+
+def _module(words: Mapping[str, str]) -> bytes:
+    """The module that exports these words, a line each."""
+    return b"export default " + json.dumps(words, ensure_ascii=False, indent=0).encode() + b";\n"
 
 
 def _scripts_and_styles(folder: Traversable) -> dict[str, bytes]:
@@ -75,6 +94,7 @@ def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes
         "public": public,
         "auth": auth,
         "scopes": " ".join(scopes),
+        "languages": " ".join(LANGUAGES),
     }
     text = (resources.files("handlers.page") / "static" / "index.html").read_text("utf-8")
     for name, value in values.items():

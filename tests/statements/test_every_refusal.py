@@ -31,7 +31,7 @@ def test_each_sentence_has_a_smallest_file_that_is_refused_and_one_beside_it_tha
     with pytest.raises(UNREADABLE) as refusal:
         list(read_records(stream_of(case.refused)))
     assert str(refusal.value) == case.sentence
-    for language in LANGUAGES - {ENGLISH}:
+    for language in set(LANGUAGES) - {ENGLISH}:
         assert catalogue(language).said(as_sentence(refusal.value)) not in (None, case.sentence)
 
 

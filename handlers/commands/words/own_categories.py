@@ -6,6 +6,7 @@ from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_tag
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
+from handlers.languages import ENGLISH, catalogue
 from handlers.work.services import Services
 from storage.annotations import annotations, own_categories
 from storage.annotations.annotation import OwnCategory, fold_tag
@@ -20,12 +21,13 @@ UNKNOWN = "There is no category with that name. `bankdata categories list` shows
 def list_categories(services: Services, report: Report, *, user: User) -> None:
     """List each category with its finer categories and the user's own categories below them."""
     own = list(annotations.own_categories(services.everybody, user.id).values())
+    names = catalogue(ENGLISH).named("category")
     for category in CATEGORIES:
         report.line(category)
         _list_own(report, own, category, None)
         for leaf in LEAVES.values():
             if leaf.category == category:
-                report.line(f"  {leaf.code} ({leaf.english})")
+                report.line(f"  {leaf.code} ({names[leaf.code]})")
                 _list_own(report, own, category, leaf.code)
 
 

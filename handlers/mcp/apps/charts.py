@@ -2,12 +2,13 @@
 
 import json
 import secrets
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 
-from analytics.classification.facts import CATEGORIES, LEAVES, TYPES
+from analytics.classification.facts import CATEGORIES, TYPES
+from handlers.languages import LANGUAGES, catalogue
 from handlers.names import Json
-from handlers.sentences import words_of_page
 
 EXTENSION = "io.modelcontextprotocol/ui"
 MIME_TYPE = "text/html;profile=mcp-app"
@@ -48,15 +49,18 @@ def session() -> dict[str, str]:
     return {SESSION_HEADER: f"{SESSIONS}{secrets.token_hex(16)}", "access-control-expose-headers": "Mcp-Session-Id"}
 
 
+def _chosen(page: Mapping[str, str]) -> dict[str, str]:
+    return {name: page[name] for name in WORDS}
+
+
 @lru_cache(maxsize=1)
 def chart() -> Json:
     """The result of reading the chart's resource: one HTML document that loads nothing, so that no origin has to be
     allowed."""
-    finer = {
-        "en": {code: leaf.english for code, leaf in LEAVES.items()},
-        "de": {code: leaf.german for code, leaf in LEAVES.items()},
+    words = {
+        language: {**catalogue(language).named("category"), **_chosen(catalogue(language).named("page"))}
+        for language in LANGUAGES
     }
-    words = {language: {**finer[language], **words_of_page(language, WORDS)} for language in finer}
     text = (resources.files(__package__) / "chart.html").read_text("utf-8")
     page = text.replace(PLACE_OF_WORDS, json.dumps(words, ensure_ascii=False))
     return {"contents": [{"uri": CHART, "mimeType": MIME_TYPE, "text": page, "_meta": {"ui": {"prefersBorder": True}}}]}

@@ -6,6 +6,7 @@ from functools import cache
 from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OWN_TRANSFER
 from auth.principal import Principal
+from handlers.languages import LANGUAGES, catalogue
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.own import shape as own_shape
@@ -61,7 +62,7 @@ def _shapes() -> list[Json]:
         {
             "code": leaf.code,
             "category": leaf.category,
-            "name": {"en": leaf.english, "de": leaf.german},
+            "name": {language: catalogue(language).texts["category", leaf.code] for language in LANGUAGES},
             "coicop": [] if leaf.coicop == NOT_IN_COICOP else leaf.coicop.split(),
             "merchantCategoryCodes": leaf.mccs.split(),
             "plaid": leaf.plaid,

@@ -5,16 +5,23 @@ const made = new Map();
 
 let tag = "en-GB";
 
-/** The language of the page, `en` or `de`, chosen by the person or by the browser. */
+/** The languages of the service, as codes of two letters. */
+export const languages = (globalThis.document?.documentElement.dataset.languages ?? "en de").split(" ");
+
+/** The language of the page, chosen by the person or by the browser. */
 export function chosenLanguage(kept = stored(KEPT), wanted = navigator.languages) {
-  if (kept === "en" || kept === "de") return kept;
-  const spoken = wanted.map((name) => name.slice(0, 2).toLowerCase());
-  return spoken.find((name) => name === "en" || name === "de") ?? "en";
+  return [kept, ...wanted.map((name) => name.slice(0, 2).toLowerCase())].find((name) => languages.includes(name)) ?? "en";
 }
+
+/** What a language calls itself. */
+export const languageName = (code) => {
+  const name = new Intl.DisplayNames([code], { type: "language" }).of(code);
+  return name[0].toUpperCase() + name.slice(1);
+};
 
 /** Write from now on as this language does; `de-CH` writes otherwise than `de-DE`, so the browser's own tag goes first. */
 export function writeAs(language, wanted = globalThis.navigator?.languages ?? []) {
-  tag = wanted.find((name) => name.slice(0, 2).toLowerCase() === language && name !== "en") ?? { en: "en-GB", de: "de-DE" }[language];
+  tag = wanted.find((name) => name.slice(0, 2).toLowerCase() === language && name !== "en") ?? (language === "en" ? "en-GB" : `${language}-${language.toUpperCase()}`);
   made.clear();
 }
 

@@ -1,7 +1,7 @@
 /** Settings: how the page looks and speaks, who is signed in, and the way to apps, password and interface. */
 import { Accounts } from "./accounts.js";
 import { change, useRead } from "./api.js";
-import { currencyName } from "./format.js";
+import { currencyName, languageName, languages } from "./format.js";
 import { undone } from "./correction.js";
 import { placeIn, useNames } from "./own-categories.js";
 import { Card, Choice, Facts, Line, Loaded, Place, Segments, SignOut, tried } from "./parts.js";
@@ -53,7 +53,7 @@ function Appearance() {
     </div>
     <div class="field"><span class="label">${t("language")}</span>
       <${Segments} legend=${t("language")} value=${language} onChoose=${setLanguage}
-        options=${[["auto", t("language_auto")], ["en", "English"], ["de", "Deutsch"]]} />
+        options=${[["auto", t("language_auto")], ...languages.map((code) => [code, languageName(code)])]} />
     </div>
   <//>`;
 }
