@@ -99,8 +99,12 @@ def test_every_sentence_is_known(language: str) -> None:
 @each_language
 def test_a_translation_has_the_places_and_the_forms_of_its_text(language: str) -> None:
     own, english = catalogue(language).texts, catalogue(ENGLISH).texts
-    other = {id_: text for id_, text in own.items() if id_[1] and shape(english.get(id_, id_[1])) != shape(text)}
-    assert other == {}
+    for id_, text in own.items():
+        places, has_forms = shape(text)
+        wanted, needs_forms = shape(english.get(id_, id_[1]))
+        assert places == wanted or not id_[1], id_
+        assert has_forms >= needs_forms, id_
+        assert not has_forms or needs_forms or "{n}" in places, id_
 
 
 def shape(text: str) -> tuple[set[str], bool]:

@@ -46,7 +46,7 @@ export function said({ status, message }) {
 /** A text with its places filled; `n` decides between the forms for one and for many. */
 export function t(name, values = {}) {
   const filled = (key) => (key === "n" ? count(values.n) : values[key]);
-  return words[name].replace(/\{([^{}|]+)(?:\|([^{}]+))?\}/g, (_, one, many) => (!many ? filled(one) : values.n === 1 ? one : many));
+  return words[name].replace(/\{([^{}|]+)(?:\|([^{}]+))?\}/g, (_, one, many) => (!many ? filled(one) : new Intl.PluralRules(language).select(values.n) === "one" ? one : many));
 }
 
 /** What the interface calls something, in words; what is not known here as it came. */
