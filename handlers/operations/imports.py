@@ -102,7 +102,8 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
     if report is not None:
         answer = json.loads(report.answer, parse_float=orjson.Fragment)  # with the digits that amounts have
         answer |= {"error": _unpacked(answer["error"]), "warnings": list(map(_unpacked, answer["warnings"]))}
-        return Answer(body=_as_seen(answer, request.principal), headers=_retry_header(report))
+        seen = answer if request.principal.coverage is None else _as_seen(answer, request.principal)
+        return Answer(body=seen, headers=_retry_header(report))
     for each in await run_in_threadpool(undoable_imports.of_user, services.of(user_id), user_id):
         if each.job_id == id and all(map(request.principal.covers, each.account_ids)):
             return Answer(body=past_file_import(each))
