@@ -7,7 +7,7 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import BOOKINGS, FIGURE, MONEY, columns, frame_of
+from analytics.frames import COUNTED, FIGURE, MONEY, columns, frame_of
 from analytics.minor_digits import minor_digits
 from analytics.periods import HISTORY_MONTHS_MIN, last_day, shown_months
 from analytics.transfers import is_within
@@ -16,7 +16,7 @@ CASHFLOW = columns("month, income, expenses, net") | {"unconverted": pl.List(pl.
 NO_RATE = "no_rate"
 """The reason why a row is left out whose currency has no reference rate on its day."""
 
-SUMMED = [name for name in BOOKINGS if name not in ("id", "counterpart_name", "counterpart_iban", "merchant_name")]
+SUMMED = [name for name in COUNTED if name not in ("counterpart_name", "counterpart_iban", "merchant_name")]
 SUMS_MAX = 3_000  # in first answers
 AMOUNT_END = Decimal(10) ** 15  # amounts are below it, and so are sums that can stand for them
 
@@ -86,7 +86,7 @@ def sums_by_month(bookings: pl.DataFrame, *, currency: str, accounts: Collection
     day), those by category, with the columns SUMMED; apart for each account on the other side, for legs whose other one
     is there (`transfer_id` is that of any of them) and for adjusting entries. None where these are very many.
 
-    Takes BOOKINGS. Added up is what is in `currency` on these accounts, in whole units of it; each other booking stands
+    Takes COUNTED. Added up is what is in `currency` on these accounts, in whole units of it; each other booking stands
     alone, with its day, because it is converted or rounded by itself, and so does a transfer that lost a fee on its
     way.
     """
@@ -96,17 +96,19 @@ def sums_by_month(bookings: pl.DataFrame, *, currency: str, accounts: Collection
     alone = ~is_plain | pl.col("transfer_fee").is_not_null()
     found = (
         bookings.lazy()
+        .select(SUMMED)
+        .with_row_index("row")
         .with_columns(
             booking_date=pl.when(alone).then("booking_date").otherwise(pl.col("booking_date").dt.month_start()),
             category=pl.when(is_spent).then("category"),
             amount=amount.cast(FIGURE),
             is_spent=is_spent,
             is_open=pl.col("transfer_id").is_null(),
-            one=pl.when(alone).then("id"),
+            one=pl.when(alone).then("row"),
         )
         .group_by(*(name for name in SUMMED if name not in ("amount", "transfer_id")), "is_spent", "is_open", "one")
         .agg(pl.col("amount").sum(), pl.col("transfer_id").min())
-        .sort(*SUMMED, "one")
+        .sort(*SUMMED)
         .select(SUMMED)
         .pipe(frame_of)
     )

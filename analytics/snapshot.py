@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, at_border, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import BOOKINGS, FIGURE, frame_of
+from analytics.frames import COUNTED, FIGURE, frame_of
 from analytics.periods import last_30_days
 from analytics.refunds import RENT, by_counterpart, known_category, refund_places
 from analytics.searching.parts import NO_PARTS, apart
@@ -80,25 +80,28 @@ def snapshot(
 
 
 def recent_bookings(bookings: pl.DataFrame, since: date) -> pl.DataFrame | None:
-    """The bookings (BOOKINGS) from the day `since` on, and of those before it the first payments to everybody who has
-    sent money since then, which decide whether that is a refund (analytics.refunds). None where these are very many."""
+    """The bookings (COUNTED) from the day `since` on, and of those before it one for the first payments to everybody
+    who has sent money since then, which decide whether that is a refund (analytics.refunds). None where these are very
+    many."""
     is_recent = pl.col("booking_date") >= since
-    recent = bookings.filter(is_recent).sort("booking_date", "id")
+    recent = bookings.filter(is_recent).sort(*COUNTED)
     if recent.height > RECENT_MAX:
         return None
-    credited = by_counterpart(recent.lazy().filter(pl.col("amount") > 0), "id").pipe(frame_of)["counterpart"]
+    credited = by_counterpart(recent.lazy().filter(pl.col("amount") > 0), "amount").pipe(frame_of)["counterpart"]
     if credited.is_empty():
         return recent
     alike = ("account_id", *_PARTIES, "is_adjusting_entry", "transfer_account_id")
-    differing = (pl.col("category") == RENT, pl.col("transfer_id").is_null(), pl.col("transfer_fee").is_null())
+    differing = [
+        pl.when(pl.col("category") == RENT).then("category").alias("category"),
+        *(pl.col(name).is_not_null().alias(f"has_{name}") for name in ("transfer_id", "transfer_fee")),
+    ]
     first_paid = (
         bookings.lazy()
         .filter(~is_recent, pl.col("amount") < 0)
-        .sort("booking_date", "id")
-        .group_by(*alike, *(each.fill_null(False).alias(f"is_{number}") for number, each in enumerate(differing)))
-        .agg(pl.col(name).first() for name in BOOKINGS if name not in alike)
-        .select(*BOOKINGS)
-        .sort("booking_date", "id")
+        .group_by(*alike, *differing)
+        .agg(pl.col(name).min() for name in COUNTED if name not in (*alike, "category"))
+        .select(*COUNTED)
+        .sort(*COUNTED)
         .pipe(frame_of)
         .with_row_index("place")
     )

@@ -8,8 +8,8 @@ import msgspec
 import polars as pl
 import pytest
 
-from analytics.frames import BOOKINGS
-from analytics.refunds import refund_ids
+from analytics.frames import COUNTED
+from analytics.refunds import refund_places
 from handlers.work.sync import detection
 from storage import accounts, connections, transactions
 from storage.annotations import annotations
@@ -75,8 +75,10 @@ def check_recurring(session: Session, user_id: str, told: Recurring) -> None:
 def check_recent(session: Session, user_id: str, shown: Sequence[str], here: pl.DataFrame, since: date) -> None:
     """The recent bookings are those of the table, and what is a refund among them is that among all bookings, whichever
     accounts are chosen."""
-    every = transactions.everything(session, user_id, BOOKINGS).filter(pl.col("account_id").is_in(list(shown)))
-    wanted, got = (each.filter(pl.col("booking_date") >= since).sort("id") for each in (every, here))
+    every = transactions.everything(session, user_id, COUNTED).filter(pl.col("account_id").is_in(list(shown)))
+    wanted, got = (each.filter(pl.col("booking_date") >= since).sort(*COUNTED) for each in (every, here))
     assert got.rows() == wanted.rows()
+    credited = got.with_row_index("place")
     for chosen in (shown, *([each] for each in shown)):
-        assert refund_ids(got, here, selection=chosen).equals(refund_ids(got, every, selection=chosen))
+        here_refunded, refunded = (refund_places(credited, each, selection=chosen) for each in (here, every))
+        assert set(here_refunded) == set(refunded)

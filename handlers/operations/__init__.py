@@ -52,10 +52,6 @@ def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
     return False
 
 
-def _any(_arguments: dict[str, Any]) -> bool:
-    return True
-
-
 def _first_page(arguments: dict[str, Any]) -> bool:
     chosen = any(value for name, value in arguments.items() if name not in OF_ANY_PAGE)
     return not chosen and arguments["page"] * arguments["per_page"] <= NEWEST_MAX
@@ -110,10 +106,10 @@ def _by_id(*entries: Entry) -> dict[str, Entry]:
 FIGURES = _by_id(
     Read(accounts.list_accounts, Need.STATUSES, _always),
     Read(search.sum_transactions, Need.LIST | Need.PENDING),
-    Read(reports.get_cashflow, Need.FIGURES, is_first=_any),
-    Read(reports.get_cashflow_categories, Need.FIGURES, is_first=_any),
+    Read(reports.get_cashflow, Need.ACCOUNTS),
+    Read(reports.get_cashflow_categories, Need.ACCOUNTS),
     Read(reports.get_balances, Need.FIGURES),
-    Read(reports.get_snapshot, Need.FIGURES, is_first=_any),
+    Read(reports.get_snapshot, Need.ACCOUNTS),
     Read(forecast.get_forecast, Need.ACCOUNTS),
     Polled(feeds.list_account_changes, "accounts"),
     sync.start_sync,

@@ -30,7 +30,7 @@ from handlers.work.services import Services
 from handlers.work.sync.detection import recurring_in, recurring_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
-from storage.database import Row, Session, Transaction
+from storage.database import Row, Session, Transaction, state_in
 from storage.recurring import added, decisions
 
 NOT_FOUND = "Subscription not found"
@@ -40,7 +40,7 @@ CURRENT, ONGOING, ALL = "current", "ongoing", "all"
 def list_subscription_details(
     services: Services,
     request: Request,
-    _reading: UserData,
+    reading: UserData,
     *,
     account_ids: str | None,
     status: str | None = None,
@@ -58,7 +58,7 @@ def list_subscription_details(
     with services.of(user_id).transaction() as session:
         found = [
             each
-            for each in _recurring_in(services, session, request, account_ids)
+            for each in _recurring_in(services, session, request, reading, account_ids)
             if direction == ALL or each.direction == (direction or OUTGOING)
             if _is_wanted(each, wanted, today)
         ]
@@ -74,11 +74,13 @@ def list_subscription_details(
 
 
 def _recurring_in(
-    services: Services, session: Session, request: Request, account_ids: str | None
+    services: Services, session: Session, request: Request, reading: UserData, account_ids: str | None
 ) -> Sequence[RecurringPayment]:
-    """The recurring payments of the selected accounts, in the state that the session sees."""
+    """The recurring payments of the selected accounts, in the state that the session sees, which is later than that of
+    `reading` where the data have just changed."""
     user_id = request.principal.user_id
-    reading = services.reader.read(session, user_id, Need.ACCOUNTS)
+    if reading.state != state_in(session, user_id):
+        reading = services.reader.read(session, user_id, Need.ACCOUNTS)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     return recurring_in(
         services.of(user_id),
@@ -98,13 +100,13 @@ def _is_wanted(payment: RecurringPayment, wanted: str, today: date) -> bool:
 
 
 def get_subscription(
-    services: Services, request: Request, _reading: UserData, *, id: str, account_ids: str | None
+    services: Services, request: Request, reading: UserData, *, id: str, account_ids: str | None
 ) -> Answer:
     """One recurring payment of the selected accounts, whatever its status and direction; raises NotFound."""
     today = services.clock.today()
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
-        payment = _with_id(id, _recurring_in(services, session, request, account_ids))
+        payment = _with_id(id, _recurring_in(services, session, request, reading, account_ids))
         charges = charges_of(session, user_id, [payment])
     return Answer(body=detail_of(payment, charges, today))
 

@@ -25,7 +25,7 @@ import polars as pl
 from msgspec import Struct
 
 from analytics.cashflow import sums_by_month
-from analytics.frames import BOOKINGS
+from analytics.frames import COUNTED
 from analytics.recurring.payment import RecurringPayment, asked_until
 from analytics.snapshot import recent_bookings
 from storage import accounts, connections
@@ -36,7 +36,7 @@ from storage.database import Database, Row, Session, put_row, set_values, state_
 from storage.recurring.known_until import KnownDays
 from storage.transactions import LIST_COLUMNS, Selection
 
-FORM = 5  # raised when rows are written in another form
+FORM = 6  # raised when rows are written in another form
 NEWEST_MAX = 100
 SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""
@@ -233,7 +233,7 @@ def newest_of(session: Session, user_id: str, shown: Sequence[StoredAccount], *,
         f"SELECT {LIST_COLUMNS} FROM transactions WHERE {which} ORDER BY booking_date DESC, id DESC LIMIT {NEWEST_MAX}",
         *values,
     )
-    bookings = session.frame(f"SELECT {', '.join(BOOKINGS)} FROM transactions WHERE {which}", *values, schema=BOOKINGS)
+    bookings = session.frame(f"SELECT {', '.join(COUNTED)} FROM transactions WHERE {which}", *values, schema=COUNTED)
     until = rows[0]["booking_date"] if rows else date.min
     since = until - min(RECENT_DAYS, until - date.min)
     lines = [[row[name] for name in _COLUMNS] for row in rows]
