@@ -438,3 +438,20 @@ def test_people_are_linked_and_unlinked_by_command(with_provider: Made) -> None:
     assert "no way in now" in said[-1]
     with pytest.raises(CommandError, match="not linked"):
         commands.unlink(services, report, name="alice")
+
+
+@pytest.mark.requirement("oauth.provider")
+def test_the_first_person_of_a_store_may_come_in_by_the_provider_and_is_operator(with_provider: Made) -> None:
+    world, provider = with_provider(is_only=True)
+    for each in (world.user, world.other):
+        world.database.atomically(lambda session, each=each: users.remove(session, each.id))  # type: ignore[misc]
+    secret = world.server.links.first().rpartition("#")[2]
+    browser = world.browser()
+    page = browser.client.post("/join", data={**fields(browser.client.get("/join").text), "secret": secret})
+    going = browser.client.post("/oauth/oidc/join", data=form_of(page.text, "/oauth/oidc/join"))
+    (address,) = re.findall(r'class="button primary" href="([^"]+)"', going.text)
+    comes_back(browser, provider, html.unescape(address))
+    assert [(each.name, each.is_operator) for each in users.everyone(world.database)] == [("eva", True)]
+    provider.subject = "another"
+    other, answer = signs_in(world, provider)
+    assert (answer.status_code, is_in(other)) == (400, False)
