@@ -150,7 +150,7 @@ def test_a_forecast_says_how_wrong_it_was_beside_the_plainest_one(demo: Demo, si
     page = signed_in(locale=locale, viewport=PHONE)
     accuracy = forecast(demo, f"days=30&accountIds={spendable(demo)}")["accuracy"]
     card = page.get_by_role("region", name=re.compile("Looking ahead|Ausblick"))
-    said = card.get_by_text(re.compile("Tried on your own past|An Ihrer Vergangenheit geprüft"))
+    said = card.get_by_text(re.compile("Tested on your own past|An Ihrer Vergangenheit geprüft"))
     expect(said).to_be_visible()
     digits = re.sub(r"[.,\s€]", "", said.inner_text())
     for figure in ("meanAbsoluteError", "lastBalanceError"):

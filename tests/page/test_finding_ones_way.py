@@ -51,4 +51,5 @@ def test_back_leads_to_where_one_was_and_on_a_phone_each_row_says_its_day(signed
     expect(page.get_by_role("dialog")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    page.wait_for_function("scrollY === 2500")
+    expect(page.locator("a[data-index='38']")).to_be_in_viewport()
+    assert page.evaluate("scrollY") == 2500

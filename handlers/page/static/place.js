@@ -41,8 +41,9 @@ const remember = () => history.replaceState({ ...history.state, at: scrollY }, "
 let stopGoing = () => {};
 
 /** Scroll to where the person was, while the place grows that long again, unless they scroll themselves. */
-function goBackTo(at = 0) {
+function goBackTo(at) {
   stopGoing();
+  if (at === undefined) return; // opened for the first time
   const grown = new ResizeObserver(() => scrollTo(0, at));
   const timer = setTimeout(() => stopGoing(), COMES_WITHIN);
   stopGoing = () => {
