@@ -14,7 +14,7 @@ from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.connections import Status
 from storage.database import Row, Session, Transaction, set_values
-from storage.transactions import DETAIL_COLUMNS, Selection
+from storage.transactions import DETAIL_COLUMNS, PORTION_ROWS, Selection
 
 REMEMBERED_FOR = timedelta(days=400)  # how long removals are kept; whoever asks later has to read everything anew
 AFTER_ALL = "~"  # sorts after every place
@@ -68,9 +68,9 @@ class AccountState(NamedTuple):
 
 def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
     """Mark these transactions as changed in the state in which this transaction of the store ends."""
-    if ids:
-        state = session.coming_state(user_id)
-        set_values(session, "transactions", {"user_id": user_id, "id": list(ids)}, changed_state=state)
+    for first in range(0, len(ids), PORTION_ROWS):  # all ids of a long history in one statement take some 50 MB
+        of_some = {"user_id": user_id, "id": list(ids[first : first + PORTION_ROWS])}
+        set_values(session, "transactions", of_some, changed_state=session.coming_state(user_id))
 
 
 def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataFrame:
