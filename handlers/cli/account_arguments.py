@@ -1,4 +1,4 @@
-"""Commands for accounts: list, rename, hide, show, merge, separate, delete."""
+"""Commands for accounts: list, rename, hide, show, merge, separate, delete; and what is told of them."""
 
 from pathlib import Path
 
@@ -79,3 +79,18 @@ _watch_balance = plain_command(
 )
 _watch_balance.context_settings = {"ignore_unknown_options": True}  # an amount may begin with a minus
 alerts = group("alerts", "Limits below which a balance causes an event for apps.", _watch_balance)
+notices = group(
+    "notices",
+    "What needs its person in time.",
+    plain_command(
+        "notices list",
+        "Print what a user is told, the latest first: day, kind, sentence.",
+        click.option(
+            "--state",
+            type=click.Choice(["open", "read", "snoozed", "dismissed", "over", "withdrawn"]),
+            default="open",
+            help="Only in this state; without it what is open.",
+        ),
+        user_option("Who is told."),
+    ),
+)

@@ -35,6 +35,7 @@ READING: Mapping[str, Command] = {
     "shares list": shares.list_shares,
     "categories list": own_categories.list_categories,
     "targets list": targets.list_targets,
+    "notices list": accounts.list_notices,
     "words export": portable.export_words,
     "subscriptions list": subscriptions.list_subscriptions,
     "profiles list": profiles.list_profiles,

@@ -67,7 +67,7 @@ _ORDERS = (
     r"\bne (?:dis|dites|mentionne\w*|montre\w*|revele\w*)\b|\bno (?:le )?(?:digas|menciones|muestres|reveles)\b|"
     r"\bnon (?:dire|menzionare|mostrare|rivelare)\b|\b(?:vertel|zeg|noem)\b.{0,20}\bniet\b",
     # Use a tool
-    r"\b(?:get_overview|search_transactions|summarize_transactions|get_cashflow|get_balances|get_forecast|list_recurring_payments|"
+    r"\b(?:get_overview|search_transactions|summarize_transactions|get_cashflow|get_balances|get_forecast|list_recurring_payments|list_notices|"
     r"explain_figure|get_transaction|refresh_bank_data|includeiban|tools?/call|function[_ ]call|tool[_ ]call)\b",
     r"\b(?:call|use|invoke|run|execute|trigger|nutze|verwende|benutze|rufe?|fuhre|starte|appelle\w*|utilise\w*|execute\w*|"
     r"lance\w*|usa|utiliza|llama|ejecuta|esegui|chiama|gebruik|roep|voer|uzyj|wywolaj)\b.{0,30}?\b(?:tool|function|"

@@ -11,6 +11,7 @@ from handlers.mcp import forecast_shapes, recurring_shapes
 from handlers.mcp.annotating import annotate_transaction
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.masked_numbers import masked_field, whole_field
+from handlers.mcp.notices import list_notices
 from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
 from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, NamedTexts, bank_text, names_alike
 from handlers.names import Json
@@ -325,6 +326,7 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
         get_balances,
         get_forecast,
         list_recurring_payments,
+        list_notices,
         explain_figure,
         get_transaction,
         refresh_bank_data,

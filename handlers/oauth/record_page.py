@@ -34,6 +34,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "getBalances",
         "getIntegrity",
         "listNotices",
+        "list_notices",
         "changeNotice",
         "listHiddenAccounts",
         "listMergedAccounts",

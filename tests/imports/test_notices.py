@@ -65,6 +65,8 @@ def test_a_first_direct_debit_is_told_with_the_day_until_which_it_can_be_returne
     assert notice["text"] == (
         "Fitnesswelt collected 29.90 EUR for the first time. You can return it through your bank until 13 January 2027."
     )
+    home.do("notices list", state="open")
+    assert f"debit.new: {notice['text']}" in home.eva.lines[-1]
     home.becomes(date(2026, 12, 19))
     home.brings(
         GIRO, gym("2026-12-18"), booked("2026-12-18", "-9.00", "Netto", "ELV", gvc="107", mandate_reference="E1")

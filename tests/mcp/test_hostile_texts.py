@@ -26,6 +26,7 @@ from handlers.mcp import tools
 from handlers.mcp.annotating import annotate_transaction
 from handlers.mcp.forecast_shapes import EVENTS_MAX
 from handlers.mcp.known_counterparts import Relations, relations
+from handlers.mcp.notices import SHOWN, list_notices
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.recurring_shapes import STREAM, STREAM_DAYS
 from handlers.mcp.tool_call import Shape, ToolCall
@@ -128,6 +129,12 @@ PAID = pl.DataFrame(
 )
 
 
+def notice(at: int, text: str) -> Json:
+    said = dict.fromkeys(SHOWN) | {"text": f"{text} collected 9.90 EUR for the first time."}
+    ids = {"accountIds": [f"acc_{at:032}"], "transactionIds": [f"txn_{at:032}"], "subscriptionId": None}
+    return said | ids
+
+
 class Shaped(ToolCall, kw_only=True):
     """A call whose operations answer these texts wherever the contract lets a stranger write."""
 
@@ -167,6 +174,8 @@ class Shaped(ToolCall, kw_only=True):
                 return {"count": 1}
             case "getForecast":
                 return forecast(self.texts)
+            case "listNotices":
+                return {"notices": [notice(at, text) for at, text in enumerate(self.texts)]}
             case "listTargets":
                 return {"targets": []}
             case "getAnnotation":
@@ -259,6 +268,7 @@ async def answers(texts: Sequence[str]) -> list[Json]:
     for at in range(0, len(texts), tools.STREAMS_MAX):
         some = call_with(texts[at : at + tools.STREAMS_MAX])
         said.append(await tools.list_recurring_payments(some, None, "ongoing", "outgoing"))
+        said.append(await list_notices(some, "open"))
     for at in range(0, len(texts), EVENTS_MAX):
         said.append(await tools.get_forecast(call_with(texts[at : at + EVENTS_MAX]), None, 30))
     for text in texts:

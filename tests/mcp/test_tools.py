@@ -57,6 +57,7 @@ def test_ten_tools_are_listed_with_schemas_of_the_contract(demo_user: Assistant)
         "get_balances",
         "get_forecast",
         "list_recurring_payments",
+        "list_notices",
         "explain_figure",
         "get_transaction",
         "refresh_bank_data",
@@ -491,6 +492,7 @@ def test_what_strangers_wrote_is_looked_through_in_a_thread(
     for tool, arguments in {
         "get_overview": {},
         "list_recurring_payments": {},
+        "list_notices": {},
         "get_transaction": {"id": rows[0]["ref"]},
         "explain_figure": {"kind": "month", "key": rows[0]["bookingDate"][:7]},
         "refresh_bank_data": {"waitSeconds": 0},
