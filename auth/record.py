@@ -6,14 +6,17 @@ so that a request does not even have to ask for the time.
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal, get_args
 
 from auth import lifetimes
 from auth.instants import Now
 from storage.boundary import contain
-from storage.database import Database
+from storage.database import Database, without_zone
+from storage.notices import of_access
 from storage.oauth import access_record
 from storage.oauth.access_record import Count, Counted, Entry
 from storage.oauth.moments import aware
@@ -123,10 +126,22 @@ class AccessRecord:
             was_waiting, self._is_waiting = self._is_waiting, True
             # Whatever it is: there is a next time, and no count is lost
             with contain(log, "the record could not be written yet", is_expected=lambda: was_waiting):
-                access_record.add(self._database, counted, now=self._now())
+                now = self._now()
+                access_record.add(self._database, counted, now=now)
                 self._is_waiting = False
+                self._tell(counted, without_zone(now))
                 return
             self._put_back(counted)
+
+    def _tell(self, counted: Mapping[Counted, Count], now: datetime) -> None:
+        """Tell people of what was done to their access; once it is recorded, as the record is what counts."""
+        told: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for (user_id, _, client_id, deed), count in counted.items():
+            if deed in of_access.DEEDS and count.calls > count.refusals:
+                told[user_id].append((deed, client_id))
+        for user_id, deeds in told.items():
+            with contain(log, "a notice of access could not be written"):
+                self._database.atomically(partial(of_access.tell, user_id=user_id, deeds=deeds, now=now))
 
     def close(self) -> None:
         """Stop `keep_writing`, and write the remaining counts."""

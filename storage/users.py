@@ -204,6 +204,12 @@ def states(session: Session, user_ids: Collection[str]) -> dict[str, int]:
     return {row["id"]: int(row["state"]) for row in rows}
 
 
+def operators(session: Session) -> list[str]:
+    """The ids of all operators who are not paused."""
+    rows = session.rows("SELECT id FROM users WHERE is_operator AND paused_at IS NULL ORDER BY id")
+    return [row["id"] for row in rows]
+
+
 def paused(session: Session) -> frozenset[str]:
     """The ids of all users who are paused."""
     return frozenset(row["id"] for row in session.rows("SELECT id FROM users WHERE paused_at IS NOT NULL"))

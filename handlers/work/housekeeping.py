@@ -36,7 +36,8 @@ log = logging.getLogger("bankdata")
 class Housekeeping(Struct, frozen=True, kw_only=True):
     """Keeps ahead what users will ask for, and forgets what is too old.
 
-    `looking` gives the ids of the users whose data are in memory. `settle_keys` looks after the keys of bank
+    `looking` gives the ids of the users whose data are in memory. `tell_operators` says what the server lacks,
+    `settle_keys` looks after the keys of bank
     connections, `sweep` removes what has expired of sign-ins and tokens. Once `stopped` is set, nothing more is begun.
     """
 
@@ -45,6 +46,7 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
     clock_watch: ClockWatch
     life: Life
     looking: Callable[[], Sequence[str]]
+    tell_operators: Callable[[], object]
     settle_keys: Callable[[], object]
     sweep: Callable[[], object]
     stopped: threading.Event
@@ -57,13 +59,16 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
         find_ahead(self.store.of, [user_id] if user_id in looking else [], today=today, is_over=self.stopped.is_set)
 
     def each_minute(self) -> None:
-        """Look at the clock, at the store's incarnation and at the keys; remove what has expired, unless the clock is
-        off or has leapt."""
+        """Look at the clock, at the store's incarnation and at the keys; unless the clock is off, remove what has
+        expired, if it has not leapt, and tell operators what the server lacks."""
         self.clock_watch.look()
         self.life.look_again()
         self.settle_keys()
-        if not self.clock_watch.is_off() and self._may_delete():
+        if self.clock_watch.is_off():
+            return
+        if self._may_delete():
             self.sweep()
+        self.tell_operators()
 
     def look_due(self) -> None:
         """Look at the data of those to whom something may be due today, and soon after an import whether ledgers add

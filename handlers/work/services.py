@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time, timedelta
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
@@ -26,6 +27,7 @@ from handlers.work.clock import Clock
 from handlers.work.clock_watch import ClockWatch
 from handlers.work.housekeeping import Housekeeping, watch_clock
 from handlers.work.identity_provider import Asking, provider_of
+from handlers.work.operator_notices import tell_operators
 from handlers.work.own_profiles import OwnProfiles
 from handlers.work.sources import connectors, live_sources
 from handlers.work.store_sharing import StoreSharing, sharing_of
@@ -213,7 +215,7 @@ def open_services(
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
     authorization = _authorization(settings, store.for_everybody(), opened.sharing, clock)
     stopped = threading.Event()
-    housekeeping = _housekeeping(opened, reader, authorization, stopped)
+    housekeeping = _housekeeping(opened, settings.data_dir, reader, authorization, stopped)
     sync_engine = SyncEngine(
         store,
         sources,
@@ -314,7 +316,7 @@ def _open_store(settings: Settings, *, for_server: bool) -> _OpenedStore:
 
 
 def _housekeeping(
-    opened: _OpenedStore, reader: Reader, authorization: AuthorizationServer, stopped: threading.Event
+    opened: _OpenedStore, folder: Path, reader: Reader, authorization: AuthorizationServer, stopped: threading.Event
 ) -> Housekeeping:
     return Housekeeping(
         store=opened.store,
@@ -322,6 +324,7 @@ def _housekeeping(
         clock_watch=opened.clock_watch,
         life=opened.life,
         looking=reader.cache.users,
+        tell_operators=partial(tell_operators, opened.store, opened.clock, folder, folder / BACKUPS_FOLDER),
         settle_keys=opened.settle_keys,
         sweep=authorization.cleanup.sweep_when_due,
         stopped=stopped,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from analytics.notices.found import Finding
-from storage.database import Row, Session, add_row, as_json, set_values
+from storage.database import Row, Session, add_row_unless_there, as_json, set_values
 
 State = Literal["open", "read", "snoozed", "dismissed", "over", "withdrawn", "known"]
 
@@ -84,11 +84,15 @@ def set_state(session: Session, user_id: str, id_: str, state: State, *, until: 
 
 
 def wake(session: Session, user_id: str, *, today: date) -> None:
-    """Open again, and tell once more, what the user has put off until today."""
+    """Open again, and tell once more, what the user has put off until today; end what has ended by its day alone."""
     asleep = "user_id = $1 AND state = 'snoozed' AND snoozed_until <= $2"
+    past = "user_id = $1 AND kind = 'access.new' AND ends_on < $2 AND state = ANY($3::TEXT[])"
     if session.rows(f"SELECT id FROM notices WHERE {asleep} LIMIT 1", user_id, today):
         session.changes(user_id)
         session.execute(f"UPDATE notices SET state = 'open', untold = '{NEW}' WHERE {asleep}", user_id, today)
+    if session.rows(f"SELECT id FROM notices WHERE {past} LIMIT 1", user_id, today, list(LIVE)):
+        session.changes(user_id)
+        session.execute(f"UPDATE notices SET state = 'over' WHERE {past}", user_id, today, list(LIVE))
 
 
 def reconcile(
@@ -111,7 +115,7 @@ def reconcile(
         if same is None:
             id_ = _id_of(user_id, each)
             if id_ not in met:
-                _add(session, user_id, id_, each, is_known=is_known(each), today=today)
+                add(session, user_id, each, is_known=is_known(each), today=today)
                 met.add(id_)
             continue
         met.add(same.id)
@@ -129,13 +133,14 @@ def _is_same(one: Notice, each: Finding) -> bool:
     return abs((one.day - each.day).days) <= each.within
 
 
-def _add(session: Session, user_id: str, id_: str, each: Finding, *, is_known: bool, today: date) -> None:
+def add(session: Session, user_id: str, each: Finding, *, today: date, is_known: bool = False) -> None:
+    """Store what was found, to be told by this commit unless `is_known`; what is stored stays as it is."""
     session.changes(user_id)
-    add_row(
+    add_row_unless_there(
         session,
         "notices",
         user_id=user_id,
-        id=id_,
+        id=_id_of(user_id, each),
         kind=each.kind,
         subject=each.subject,
         day=each.day,

@@ -1,7 +1,7 @@
 """What is worth telling is told once per cause, in time, to whom it concerns; and nothing is told of old data."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from analytics.records import StatementRecord, TransactionRecord
 from handlers.work.sync.detection import detect_after_import
-from storage import connections
+from storage import backup, connections, users
 from storage.events import outbox
 from storage.oauth.grants import EVERYTHING
 from storage.undo_and_merge import undoable_imports
@@ -300,3 +300,41 @@ def test_a_caller_sees_notices_of_the_accounts_and_kinds_that_its_grant_covers(h
     assert seen(replace(EVERYTHING, figures_only=True)) == []
     home.do("accounts hide", account=giro, is_hidden=True)
     assert seen(EVERYTHING) == []
+
+
+@pytest.mark.requirement("notices.state")
+def test_what_was_done_to_access_is_told_on_the_page_alone(home: Noticed) -> None:
+    record = home.eva.services.authorization.record
+    for _ in range(2):
+        record.note(home.eva.user.id, "changePassword")
+        record.note(home.eva.user.id, "addPasskey", is_refused=True)
+        record.write()
+    assert home.messages() == [("notice.new", "access.new")]
+    assert home.told() == []
+    home.do("notices list", state="open")
+    assert home.eva.lines[-1].endswith("access.new: Your password was changed.")
+    home.opened()
+    home.becomes(date(2027, 1, 2))
+    home.eva.services.scheduler._each_round()
+    home.do("notices list", state="over")
+    assert home.eva.lines[-1].endswith("access.new: Your password was changed.")
+
+
+@pytest.mark.engine("duckdb")
+@pytest.mark.requirement("notices.state")
+def test_operators_are_told_of_a_backup_that_is_missing_until_there_is_one(home: Noticed) -> None:
+    services, user = home.eva.services, home.eva.user
+    users.set_operator(services.everybody, user.id, is_operator=True)
+    services.scheduler._each_minute()
+    assert home.messages() == []
+    since = services.clock.now() - timedelta(days=9)
+    services.everybody.execute("UPDATE users SET created_at = $1 WHERE id = $2", since, user.id)
+    services.clock.offset += timedelta(hours=2)
+    services.scheduler._each_minute()
+    home.do("notices list", state="open")
+    assert "server.backup: No backup was made since" in home.eva.lines[-1]
+    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    backup.backup(services.store, services.settings.data_dir / "backups" / name)
+    services.clock.offset += timedelta(hours=2)
+    services.scheduler._each_minute()
+    assert home.messages() == [("notice.new", "server.backup"), ("notice.over", "server.backup")]

@@ -422,6 +422,7 @@ def test_figures_only_lists_no_tool_that_shows_bookings(granted: Granted) -> Non
         "get_cashflow",
         "get_balances",
         "get_forecast",
+        "list_notices",
         "refresh_bank_data",
     ]
     for account in someone.answer("get_overview")["accounts"]:

@@ -23,7 +23,7 @@ from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, assistant
 
 KINDS = ("month", "category", "recurring_payment")
-LIST_CHARACTERS_MAX = 16_000
+LIST_CHARACTERS_MAX = 16_500
 DEFAULT_CHARACTERS_MAX = 12_000
 CHARACTERS_MAX = 32_000
 

@@ -1,0 +1,50 @@
+"""What people are told of their own access: soon after it was done, in the order of the access record."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from analytics.notices.found import Finding
+from storage.database import Session, Transaction
+from storage.notices import stored
+
+KIND = "access.new"
+SHOWN_FOR = timedelta(days=30)
+DEEDS = frozenset(
+    (
+        "giveConsent",
+        "claimSimpleFin",
+        "makeCalendarLink",
+        "addPasskey",
+        "changePassword",
+        "setPasswordByLink",
+        "turnOnSecondFactor",
+        "turnOffSecondFactor",
+        "useRecoveryCode",
+        "offerShare",
+        "acceptShare",
+        "linkProvider",
+        "signInByLink",
+    )
+)
+"""The deeds (auth.record) of which people are told, each once a day and app."""
+
+
+def tell(session: Transaction, user_id: str, deeds: Collection[tuple[str, str]], *, now: datetime) -> None:
+    """Tell the user of these deeds on their account, each with the id of the app that it concerns ("" for none)."""
+    session.changes(user_id)
+    names = _names(session, [client_id for _, client_id in deeds])
+    for deed, client_id in sorted(deeds):
+        finding = Finding(
+            kind=KIND,
+            subject=f"{deed}|{client_id}",
+            day=now.date(),
+            message=f"{KIND}.{deed}",
+            arguments={"name": names.get(client_id, "")},
+            ends_on=(now + SHOWN_FOR).date(),
+        )
+        stored.add(session, user_id, finding, today=now.date())
+
+
+def _names(session: Session, client_ids: Collection[str]) -> dict[str, str]:
+    rows = session.rows("SELECT id, name FROM oauth_clients WHERE id = ANY($1::TEXT[])", sorted({*client_ids} - {""}))
+    return {row["id"]: row["name"] for row in rows}
