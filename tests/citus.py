@@ -51,6 +51,10 @@ ASK_ALL = {
     "storage.events.outbox.forget",  # as above
     "storage.events.consent_notices.record",
     "storage.bank_access.connection_attempts.forget",  # as above
+    "storage.notices.stored.forget",  # as above
+    "storage.notices.looks.due",  # the scheduler, which waits while a machine is away
+    "storage.notices.looks.past_all",  # once in a life of the store
+    "storage.users.operators",  # once an hour
     "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away
     "storage.jobs.release_all",  # only where there is one process
     "storage.webhooks.deliveries.make_due",  # after this machine's clock was set

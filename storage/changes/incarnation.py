@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from storage import store_facts
 from storage.database import Store
+from storage.notices import looks
 
 LIFE = "incarnation"  # left out of backups (`Store.copy_to`): each copy begins a life of its own
 PLACE = "place of the incarnation"
@@ -58,6 +59,7 @@ def of_store(store: Store) -> Incarnation:
         life, key = store_facts.recall(session, LIFE), store_facts.recall(session, KEY)
         if life is None or store_facts.recall(session, PLACE) != place:
             life = token_hex(8)
+            looks.past_all(session)
             store_facts.remember(session, LIFE, life)
             store_facts.remember(session, PLACE, place)
         if key is None:

@@ -6,20 +6,18 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
-from storage import store_facts
-from storage.changes.incarnation import LIFE
-from storage.database import Session, Transaction, as_json, put_row, set_values
+from storage.database import Session, Transaction, as_json, put_row
 
 PIECE = 50  # users read at once
 
 
 class NoticeLook(Struct, frozen=True, kw_only=True):
     """A look: the last day of the bookings of each account at that time, by id; the accounts of which it was looked
-    whether they add up; and whether it was in another life of the store, as before a restore."""
+    whether they add up; and whether it was in another life of the store (`is_past`), as before a restore."""
 
     last_days: Mapping[str, date]
     checked: frozenset[str] = frozenset()
-    is_of_another_life: bool
+    is_past: bool
 
 
 class DueLook(Struct, frozen=True, kw_only=True):
@@ -31,12 +29,12 @@ class DueLook(Struct, frozen=True, kw_only=True):
 
 def last_look(session: Session, user_id: str) -> NoticeLook:
     """The last look at the user's data; an empty one where there was none."""
-    rows = session.rows("SELECT life, accounts, ledgers FROM notice_looks WHERE user_id = $1", user_id)
+    rows = session.rows("SELECT is_past, accounts, ledgers FROM notice_looks WHERE user_id = $1", user_id)
     if not rows:
-        return NoticeLook(last_days={}, is_of_another_life=False)
+        return NoticeLook(last_days={}, is_past=False)
     days = {id_: date.fromisoformat(day) for id_, day in json.loads(rows[0]["accounts"]).items()}
     checked = frozenset(json.loads(rows[0]["ledgers"] or "[]"))
-    return NoticeLook(last_days=days, checked=checked, is_of_another_life=rows[0]["life"] != _life(session))
+    return NoticeLook(last_days=days, checked=checked, is_past=rows[0]["is_past"])
 
 
 def keep(
@@ -44,15 +42,16 @@ def keep(
 ) -> None:
     """Store a look in place of the last one, and the day of the next one (None: with the next import). Whether ledgers
     add up is to be looked at now."""
-    said = {"life": _life(session), "accounts": as_json({id_: day.isoformat() for id_, day in last_days.items()})}
-    put_row(session, "notice_looks", ["user_id"], user_id=user_id, **said, ledgers_on=today, look_on=look_on)
+    said = {"accounts": as_json({id_: day.isoformat() for id_, day in last_days.items()}), "is_past": False}
+    due = {"ledgers_on": today, "look_on": look_on, "due_on": today}
+    put_row(session, "notice_looks", ["user_id"], user_id=user_id, **said, **due)
 
 
 def due(session: Session, *, today: date) -> list[DueLook]:
     """The looks that are due at the data of up to PIECE users, the longest due first."""
     rows = session.rows(
         "SELECT user_id, coalesce(look_on <= $1, FALSE) AS is_whole FROM notice_looks"
-        f" WHERE least(look_on, ledgers_on) <= $1 ORDER BY least(look_on, ledgers_on), user_id LIMIT {PIECE}",
+        f" WHERE due_on <= $1 ORDER BY due_on, user_id LIMIT {PIECE}",
         today,
     )
     return [DueLook(**row) for row in rows]
@@ -61,9 +60,9 @@ def due(session: Session, *, today: date) -> list[DueLook]:
 def take(session: Session, due: DueLook, *, today: date) -> bool:
     """Take the look that is due; False where another process was faster. If it is never made, the next one is due
     tomorrow."""
-    column = "look_on" if due.is_whole else "ledgers_on"
+    column, other = ("look_on", "ledgers_on") if due.is_whole else ("ledgers_on", "look_on")
     changed = session.execute(
-        f"UPDATE notice_looks SET {column} = $3 WHERE user_id = $1 AND {column} <= $2",
+        f"UPDATE notice_looks SET {column} = $3, due_on = least($3, {other}) WHERE user_id = $1 AND {column} <= $2",
         *(due.user_id, today, today + timedelta(days=1)),
     )
     return changed > 0
@@ -71,16 +70,21 @@ def take(session: Session, due: DueLook, *, today: date) -> bool:
 
 def keep_ledgers(session: Session, user_id: str, account_ids: Collection[str], *, look_on: date | None) -> None:
     """Store of which accounts it was looked whether they add up, and when to do so again though nothing comes."""
-    said = {"ledgers": as_json(sorted(account_ids)), "ledgers_on": look_on}
-    set_values(session, "notice_looks", {"user_id": user_id}, **said)
+    session.execute(
+        "UPDATE notice_looks SET ledgers = $2, ledgers_on = $3::DATE, due_on = least($3::DATE, look_on)"
+        " WHERE user_id = $1",
+        *(user_id, as_json(sorted(account_ids)), look_on),
+    )
 
 
 def look_by(session: Session, user_id: str, day: date) -> None:
     """Have a look at the user's data on this day at the latest."""
     session.execute(
-        "UPDATE notice_looks SET look_on = $2 WHERE user_id = $1 AND (look_on IS NULL OR look_on > $2)", user_id, day
+        "UPDATE notice_looks SET look_on = least(look_on, $2), due_on = least(due_on, $2) WHERE user_id = $1",
+        *(user_id, day),
     )
 
 
-def _life(session: Session) -> str:
-    return store_facts.recall(session, LIFE) or ""
+def past_all(session: Session) -> None:
+    """Note that a life of the store has begun: what was looked at until now was in another one."""
+    session.execute("UPDATE notice_looks SET is_past = TRUE WHERE NOT is_past")

@@ -161,7 +161,7 @@ def _of_bookings(
 def _is_known(each: Finding, last: NoticeLook) -> bool:
     """Whether the person knew that already: from before the first look at the account, from before a restore, or as it
     came later for days more than five before the last one."""
-    if last.is_of_another_life or not any(id_ in last.last_days for id_ in each.account_ids):
+    if last.is_past or not any(id_ in last.last_days for id_ in each.account_ids):
         return True
     return each.cause_day is not None and all(
         each.cause_day < last.last_days[id_] - BEHIND for id_ in each.account_ids if id_ in last.last_days
