@@ -25,6 +25,7 @@ def test_for_a_day_after_the_clock_has_leapt_nothing_is_deleted(
         clock_watch=ClockWatch(database, clock),
         life=Life(database),
         looking=list,
+        tell_operators=lambda: None,
         settle_keys=lambda: None,
         sweep=lambda: swept.append(f"{clock.moment:%j %H}"),
         stopped=threading.Event(),
