@@ -192,6 +192,12 @@ def of_files(session: Session, user_id: str) -> set[str]:
     return {row["id"] for row in rows if row["connector"] in FILE_CONNECTORS}
 
 
+def of_shares(session: Session, user_id: str) -> set[str]:
+    """The ids of the user's connections that bring what another person shares."""
+    rows = session.rows("SELECT id, connector FROM connections WHERE user_id = $1", user_id)
+    return {row["id"] for row in rows if row["connector"] in SHARED}
+
+
 def is_any_shared(session: Session, user_id: str, connection_ids: Collection[str]) -> bool:
     """Whether one of these connections brings what another person shares."""
     found = session.rows(

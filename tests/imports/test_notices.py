@@ -338,3 +338,16 @@ def test_operators_are_told_of_a_backup_that_is_missing_until_there_is_one(home:
     services.clock.offset += timedelta(hours=2)
     services.scheduler._each_minute()
     assert home.messages() == [("notice.new", "server.backup"), ("notice.over", "server.backup")]
+
+
+@pytest.mark.requirement("notices.covered")
+def test_of_what_another_person_shares_its_receiver_hears_what_is_urgent_alone(home: Noticed) -> None:
+    shared = home.of_connector("household")
+    home.bring(GIRO, booked("2026-06-01", "-5.00", "Rewe", "Brot"), of=shared)
+    look(home)
+    rent = booked("2026-11-16", "-700.00", "Vermieter", "Miete", gvc="117")
+    home.bring(
+        GIRO, gym("2026-11-18"), rent, booked("2026-11-18", "700.00", "Vermieter", "Miete", gvc="159"), of=shared
+    )
+    look(home)
+    assert home.told() == [("payment.failed", "open")]

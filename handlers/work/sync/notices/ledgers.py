@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from analytics.integrity import LedgerProblem, integrity
 from analytics.minor_digits import in_digits
 from analytics.notices.found import Finding
-from storage import accounts
+from storage import accounts, connections
 from storage import integrity as evidence
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
@@ -22,7 +22,9 @@ def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
     """Tell what is missing or differs in the user's ledgers. It waits on the page, and interrupts where the account was
     sound before and it is there on another day still."""
     session.hold(user_id)
-    owned = {each.id: each for each in accounts.of_user(session, user_id)}
+    shares = connections.of_shares(session, user_id)  # whose own person hears of them
+    mine = [each for each in accounts.of_user(session, user_id) if each.connection_id not in shares]
+    owned = {each.id: each for each in mine}
     found = list(_found(session, user_id, owned, today))
     stored.reconcile(session, user_id, [LEDGER], found, today=today)
     is_open = any(each.stage == NEW for each in found)

@@ -25,7 +25,7 @@ from analytics.notices.recurring import PaidCharge, Payment, charges_of_one_pric
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.payment import CONFIRMED, DISMISSED, RecurringPayment, ids_by_charge
 from handlers.work.sync.notices.ahead import runs_short
-from storage import transactions
+from storage import connections, transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction
 from storage.notices import looks, stored
@@ -35,6 +35,8 @@ from storage.notices.stored import Notice
 KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "income.late", "payment.failed")
 """The kinds that a look finds; of the others, those of ledgers come after it (handlers.work.sync.notices.ledgers), the
 rest follows from a state (storage.notices.from_state)."""
+OF_SHARED = ("overdraft.ahead", "payment.failed")
+"""The kinds that are told of an account that another person shares; its own person hears of the others."""
 READ = LOOKED_AT + timedelta(days=15)  # days of bookings that are read, so that what came back has its payment
 OLD = timedelta(days=3)  # of data: who knows what has come since
 BEHIND = timedelta(days=5)  # what comes later for days before that was known to its person
@@ -80,6 +82,8 @@ def look(
         asked=asked,
         last=looks.last_look(session, user_id),
     )
+    shares = connections.of_shares(session, user_id)
+    lent = {each.id for each in accounts if each.connection_id in shares}
     payments = [_payment(each, charges) for each in recurring if each.goes_on]
     dismissed = set(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
@@ -97,7 +101,7 @@ def look(
         session,
         user_id,
         KINDS,
-        found,
+        [each for each in found if each.kind in OF_SHARED or not lent.issuperset(each.account_ids)],
         today=today,
         is_known=lambda each: _is_known(each, seen.last),
         is_judged=lambda each: _is_judged(each, seen, today),
