@@ -181,7 +181,7 @@ class AuthorizationServer:
         of two such transactions the second sees what the first has done."""
 
         def check(session: Session) -> None:
-            users.touch(session, user.id)
+            users.change_ways_in(session)
             if not self.has_way_in(user, at=session):
                 raise LastWayIn
 

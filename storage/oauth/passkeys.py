@@ -4,7 +4,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from storage import users
 from storage.database import Session, add_row_unless_there, names_of, set_values, values_of
+from storage.oauth import second_factors
 from storage.oauth.moments import with_moments
 
 
@@ -31,10 +33,9 @@ def of_user(session: Session, user_id: str) -> list[Passkey]:
 def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bool:
     """Store a passkey; False where the user has `at_most` of them, has this one already, or has no second factor (any
     more) beside which one that is not alone could stand."""
-    # An update, so that turning the second factor off at the same moment conflicts with this transaction
-    is_on = passkey.is_alone or session.execute(
-        "UPDATE second_factors SET last_step = last_step WHERE user_id = $1 AND confirmed_at IS NOT NULL", user_id
-    )
+    users.change_ways_in(session)  # so that turning the second factor off at the same moment is seen
+    factor = second_factors.find(session, user_id)
+    is_on = passkey.is_alone or (factor is not None and factor.confirmed_at is not None)
     if not is_on or len(of_user(session, user_id)) >= at_most:
         return False
     return add_row_unless_there(session, "passkeys", user_id=user_id, **values_of(passkey))

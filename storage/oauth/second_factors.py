@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from storage import users
 from storage.database import Session, add_row, add_row_unless_there, names_of, set_values
 from storage.oauth.moments import with_moments
 
@@ -54,6 +55,7 @@ def use_step(session: Session, user_id: str, step: int) -> bool:
 def remove(session: Session, user_id: str) -> bool:
     """Delete a user's second factor with the passkeys beside it, and the recovery codes unless a passkey that signs in
     alone needs them; False where it had not been confirmed."""
+    users.change_ways_in(session)
     session.execute("DELETE FROM passkeys WHERE user_id = $1 AND NOT COALESCE(is_alone, FALSE)", user_id)
     if not session.rows("SELECT id FROM passkeys WHERE user_id = $1 LIMIT 1", user_id):
         session.execute("DELETE FROM recovery_codes WHERE user_id = $1", user_id)
