@@ -42,7 +42,7 @@ def keep(
 ) -> None:
     """Store a look in place of the last one, and the day of the next one (None: with the next import). Whether ledgers
     add up is to be looked at now."""
-    said = {"accounts": as_json({id_: day.isoformat() for id_, day in last_days.items()}), "is_past": False}
+    said = {"accounts": as_json({id_: day.isoformat() for id_, day in last_days.items()}), "is_past": False, "life": ""}
     due = {"ledgers_on": today, "look_on": look_on, "due_on": today}
     put_row(session, "notice_looks", ["user_id"], user_id=user_id, **said, **due)
 
