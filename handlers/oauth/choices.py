@@ -34,7 +34,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     def terms(self, owned: Sequence[StoredAccount], *, held: Terms = EVERYTHING) -> Terms:
         """The terms of a grant with these choices, for a form that showed the accounts `owned`. Accounts added later
         are covered if their box is ticked. Accounts that the form does not show, such as hidden ones, stay covered or
-        left out as under the terms `held`; if the box for later accounts was changed, some follow it. Raises
+        left out as under the terms `held`, or follow the box for later accounts where that was changed. Raises
         NothingChosen, and Mistake for a ticked account that is not one of `owned`."""
         ids = {account.id for account in owned}
         if not self.accounts <= ids:

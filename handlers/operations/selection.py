@@ -74,7 +74,7 @@ def owner_of(request: Request) -> str:
 
 
 def listed_ids(account_ids: str | None) -> set[str]:
-    """The ids in a comma-separated list, trimmed and each once; an empty string lists none."""
+    """The ids in a comma-separated list, trimmed and each once; None and an empty string list none."""
     return {part.strip() for part in (account_ids or "").split(",")} - {""}
 
 

@@ -40,8 +40,9 @@ def give_back(session: Session, user_id: str) -> pl.DataFrame:
 
 
 def lend(session: Transaction, user_id: str, lent: pl.DataFrame) -> pl.DataFrame:
-    """Let each account that one in question seems to be hold the bookings that only the latter has. `lent` are those
-    that were held before (of `give_back`). Returns the rows for the journal (journal.CHANGES)."""
+    """Where a hidden account may be the same as another one, show the bookings that only the hidden one has in that
+    other account. `lent` are those that were shown there before (of `give_back`). Returns the rows for the journal
+    (journal.CHANGES)."""
     held = [pl.DataFrame(schema=LENT)]
     for row in session.rows(
         f"{IN_QUESTION.format('id, perhaps_same_as')}"

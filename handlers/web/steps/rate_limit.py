@@ -38,7 +38,7 @@ class Rate(Struct, frozen=True):
     seconds: int
 
 
-# Of one address, over all operations that list 429 (interface section 8)
+# Of one address, over all operations that list 429 (interface section 8), where BANKDATA_RATE_LIMIT says no other
 DEFAULT_RATE = Rate(requests=60, seconds=60)
 
 
