@@ -44,8 +44,8 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[Message]]:
-    """By account id: a list of one, the question for its user whether the account is the same as another one of theirs; other accounts
-    are absent."""
+    """By account id: a list of one, the question for its user whether the account is the same as another one of theirs;
+    other accounts are absent."""
     by_id = {account.id: account for account in owned}
     return {
         account.id: [_about(account, Message(PERHAPS_SAME, other=by_id[account.same_as].label))]

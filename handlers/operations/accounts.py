@@ -162,8 +162,8 @@ def say_balance(services: Services, request: Request, *, id: str, body: Mapping[
 
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
     """Delete an account with its bookings and statements; the caller has to give its name, or its IBAN if it has none,
-    else BadRequest is raised; an account that somebody shares raises Conflicting. A later import brings the account back. Return
-    how many bookings were removed."""
+    else BadRequest is raised; an account that somebody shares raises Conflicting. A later import brings the account
+    back. Return how many bookings were removed."""
     user, now = services.user(owner_of(request)), services.clock.now()
     account = _find(services, request.principal, id)
     if name != account.label:
