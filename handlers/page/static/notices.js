@@ -15,7 +15,8 @@ const RESTS = -7; // days until what was put off comes again
 export default function Notices({ person }) {
   const open = useRead("/notices", OPEN).data?.notices ?? [];
   const asked = open.some(({ kind }) => kind === "account.same");
-  const hidden = useRead(asked && "/accounts/hidden").data?.accounts ?? [];
+  const known = useRead(asked && "/accounts/hidden").data;
+  const hidden = (asked && known?.accounts) || []; // once it is answered, what was known of it is past
   const questions = hidden.filter(({ perhapsSameAs }) => perhapsSameAs);
   const told = open.filter(({ kind }) => kind !== "account.same");
   const ordered = [...told.filter(({ interrupts }) => interrupts), ...told.filter(({ interrupts }) => !interrupts)];
