@@ -1,6 +1,7 @@
 """An app of somebody with whom an account is shared: it changes what is theirs as before, and learns nothing."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def test_every_operation_answers_as_without_the_share(shared: Served) -> None:
     after = answers(shared.bens_app)
     assert {name: after[name] for name in after if after[name] != before.get(name)} == {}
     text = json.dumps(after, ensure_ascii=False)
-    assert [each for each in ONLY_EVAS if each in text] == []
+    assert [each for each in ONLY_EVAS if re.search(rf"(?<!\w){re.escape(each)}", text)] == []  # not of redevance
     assert "Canary" in json.dumps(answers(shared.bens_page))
     days = shared.services.clock.today()
     assert "Canary" not in repr(due_payments(shared.services, shared.ben.id, days))
