@@ -81,7 +81,16 @@ def answers(app: TestClient) -> dict[str, Any]:
     paths = [
         *("/accounts", "/accounts/hidden", "/accounts/merged", "/accounts/changes", "/balances", "/categories"),
         *("/connections", "/corrections", "/forecast?days=60", "/imports", "/integrity", "/layouts", "/profile"),
-        *("/rules", "/tags", "/targets", "/notices", "/transactions/changes", "/transactions/taken-back", "/webhooks"),
+        *(
+            "/rules",
+            "/tags",
+            "/targets",
+            "/notices",
+            "/overview",
+            "/transactions/changes",
+            "/transactions/taken-back",
+            "/webhooks",
+        ),
         *("/cashflow/categories?months=12", "/transactions/search?perPage=100&include=detailedCategory,annotation"),
         "/balances?perAccount=true&every=week",
         *(f"/transactions/totals?groupBy={key}" for key in ("category", "merchant", "account", "month", "tag")),
