@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from analytics.minor_digits import minor_digits
 
+_PLACE = re.compile(r"\{(\w+)\}")
 _BOUNDARY = re.compile("_|(?<=[a-z])(?=[A-Z])")  # between the words of a code
 
 
@@ -71,8 +72,9 @@ class Saying(Exception):
 
 
 def filled(template: str, arguments: Mapping[str, Any], written: Callable[[Any], str]) -> str:
-    """The template with its arguments, each as `written` puts it; a message without arguments is taken as it stands."""
-    return template.format_map({name: written(value) for name, value in arguments.items()}) if arguments else template
+    """The template with its arguments, each as `written` puts it; a message without arguments is taken as it stands.
+    Places are names in braces and nothing else: a template may come from a process that reads strangers' files."""
+    return _PLACE.sub(lambda place: written(arguments[place[1]]), template) if arguments else template
 
 
 def message(text: str) -> Message:

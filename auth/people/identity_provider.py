@@ -72,14 +72,17 @@ class IdentityProvider:
         """What the provider says of itself, asked for when first needed and once an hour. Raises ProviderAway."""
         with self._lock:
             if self._metadata is None or not self._is_young(self._metadata[1]):
-                if self._away_at is not None and abs(self._now() - self._away_at) < lifetimes.PROVIDER_PAUSE:
-                    raise ProviderAway("it was away a moment ago")  # else all who sign in would wait, one by one
+                self._check_there()
                 try:
                     self._metadata = (discover(self.settings.issuer, self._ask), self._now())
                 except ProviderAway:
                     self._away_at = self._now()
                     raise
             return self._metadata[0]
+
+    def _check_there(self) -> None:
+        if self._away_at is not None and abs(self._now() - self._away_at) < lifetimes.PROVIDER_PAUSE:
+            raise ProviderAway("it was away a moment ago")  # else all who sign in would wait, one by one
 
     def address(self, *, state: str, nonce: str, verifier: str, is_proof: bool) -> str:
         """Where to send a browser so that its person signs in (Core section 3.1.2.1, RFC 7636), anew if it `is_proof`.
@@ -234,9 +237,14 @@ class IdentityProvider:
                 age = self._now() - self._keys[1]
                 if not is_anew or age < lifetimes.PROVIDER_KEYS_EVERY:
                     return self._keys[0]
-            keys = document(self._ask(ProviderQuery(address=address)), "key set").get("keys")
-            if not isinstance(keys, list) or len(keys) > KEYS_MAX:
-                raise ProviderAway("the key set has no keys, or too many")
+            self._check_there()
+            try:
+                keys = document(self._ask(ProviderQuery(address=address)), "key set").get("keys")
+                if not isinstance(keys, list) or len(keys) > KEYS_MAX:
+                    raise ProviderAway("the key set has no keys, or too many")
+            except ProviderAway:
+                self._away_at = self._now()
+                raise
             self._keys = ([each for each in keys if isinstance(each, dict)], self._now())
             return self._keys[0]
 

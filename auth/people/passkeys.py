@@ -35,6 +35,9 @@ T = TypeVar("T")
 log = logging.getLogger("bankdata.passkeys")
 
 
+ADD, JOIN, ALONE, SECOND_STEP = "add", "join", "alone", "second"  # what a challenge is for
+
+
 class Passkeys:
     """Makes challenges for browsers, verifies the answers of devices, and stores and deletes passkeys."""
 
@@ -53,12 +56,12 @@ class Passkeys:
         PublicKeyCredentialCreationOptions as JSON. Stores their challenge with the browser's session for five minutes,
         in place of an earlier one. Call it only where there is a `Policy.passkey_host`."""
         return self._creation_options(
-            user.id, user.name, self._challenge(browser), [*self._usable_passkeys(user.id)], is_alone=is_alone
+            user.id, user.name, self._challenge(browser, ADD), [*self._usable_passkeys(user.id)], is_alone=is_alone
         )
 
     def joining_options(self, name: str, browser: Browser) -> str:
         """As `creation_options` for somebody who is no user yet and will have this name."""
-        challenge = self._challenge(browser)
+        challenge = self._challenge(browser, JOIN)
         return self._creation_options(_id_made_of(challenge.decode()), name, challenge, [], is_alone=True)
 
     def _creation_options(
@@ -100,7 +103,7 @@ class Passkeys:
         return webauthn.options_to_json(
             webauthn.generate_authentication_options(
                 rp_id=self._policy.passkey_host,
-                challenge=self._challenge(half),
+                challenge=self._challenge(half, SECOND_STEP),
                 timeout=_milliseconds(lifetimes.PASSKEY_ANSWER),
                 allow_credentials=[_descriptor(each) for each in usable],
                 user_verification=structs.UserVerificationRequirement.PREFERRED,
@@ -117,7 +120,7 @@ class Passkeys:
         return webauthn.options_to_json(
             webauthn.generate_authentication_options(
                 rp_id=self._policy.passkey_host,
-                challenge=self._challenge(browser),
+                challenge=self._challenge(browser, ALONE),
                 timeout=_milliseconds(lifetimes.PASSKEY_ANSWER),
                 user_verification=structs.UserVerificationRequirement.REQUIRED,
             )
@@ -126,14 +129,14 @@ class Passkeys:
     def joined(self, browser: Browser, answer: str, *, name: str) -> tuple[str, Passkey] | None:
         """The id that somebody new will have, and the passkey that their device has made for it, by `joining_options`;
         None where the answer does not fit this browser's challenge, which is used up."""
-        challenge = self._take_challenge(browser)
+        challenge = self._take_challenge(browser, JOIN)
         made = self._made(answer, challenge, name=name, is_alone=True) if challenge is not None else None
         return (_id_made_of(challenge), made) if challenge is not None and made is not None else None
 
     def use_alone(self, browser: Browser, answer: str) -> str | None:
         """The id of the user whose passkey, one that signs in alone, has signed the challenge of this browser after
         the device made sure who holds it; None for any other answer. The challenge is used up in any case."""
-        challenge, user_id = self._take_challenge(browser), _user_in(answer)
+        challenge, user_id = self._take_challenge(browser, ALONE), _user_in(answer)
         alone = [each for each in self._usable_passkeys(user_id or "") if each.is_alone]
         passkey = next((each for each in alone if each.id == _id_in(answer)), None)
         is_used = (
@@ -152,7 +155,7 @@ class Passkeys:
         """Store the passkey that a device has made, under a name cut to 50 characters, and log and record that. False,
         with nothing stored, where the answer does not fit this browser's challenge, which is used up, or the user has
         this passkey, 20 of them, or no second factor, which one that is not alone complements."""
-        challenge = self._take_challenge(browser)
+        challenge = self._take_challenge(browser, ADD)
         passkey = self._made(answer, challenge, name=name, is_alone=is_alone) if challenge is not None else None
         if passkey is None:
             self._events.alarm("wrong answer of a new passkey", user=user.id)
@@ -169,7 +172,7 @@ class Passkeys:
         """Whether the answer is a signature over the challenge of the browser `half`, made on our pages by a passkey of
         the user whose second factor is awaited there, with a counter higher than before (if the device counts). The
         challenge is used up in any case; the counter and the time of a valid use are stored."""
-        challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
+        challenge, user_id = self._take_challenge(half, SECOND_STEP), half.awaits_user_id or ""
         passkey = next((each for each in self._usable_passkeys(user_id) if each.id == _id_in(answer)), None)
         return challenge is not None and passkey is not None and self._signed(user_id, answer, challenge, passkey)
 
@@ -220,16 +223,19 @@ class Passkeys:
         host = self._policy.passkey_host
         return [each for each in self.of_user(user_id) if each.host == host] if host is not None else []
 
-    def _challenge(self, browser: Browser) -> bytes:
-        challenge, until = new_secret(), self._now() + lifetimes.PASSKEY_ANSWER
+    def _challenge(self, browser: Browser, purpose: str) -> bytes:
+        challenge, until = f"{purpose}.{new_secret()}", self._now() + lifetimes.PASSKEY_ANSWER
         self._database.atomically(
             lambda session: passkeys.give_challenge(session, browser.id_hash, challenge, until=until)
         )
         return challenge.encode()
 
-    def _take_challenge(self, browser: Browser) -> str | None:
+    def _take_challenge(self, browser: Browser, purpose: str) -> str | None:
+        """The challenge of this browser, which is used up; None where it was given for something else: one that anybody
+        gets, such as for signing in, must not stand for one that was given after a proof."""
         now = self._now()
-        return self._database.atomically(lambda session: passkeys.take_challenge(session, browser.id_hash, now=now))
+        taken = self._database.atomically(lambda session: passkeys.take_challenge(session, browser.id_hash, now=now))
+        return taken if taken is not None and taken.startswith(f"{purpose}.") else None
 
     def _verify_registration(self, answer: str, challenge: str, *, is_verified: bool) -> "VerifiedRegistration | None":
         import webauthn

@@ -199,12 +199,14 @@ class SignIn:
         that. Raises Busy."""
         with self._throttles.turn(name):
             held_up = "recovery held up"
-            reserved = self._reserve(held_up, name=name, address=address, browser=None, of="second factor")
+            reserved = self._reserve(held_up, name=name, address=address, browser=None, of="recovery code")
             if isinstance(reserved, Outcome):
                 return reserved
             user = users.find_by_name(self._database, name) if is_storable(name) else None
             may = user is not None and user.password_hash is None and not self._is_provider_only
-            if user is None or not may or not self._second_factors.use_recovery_code(user.id, typed):
+            # Codes are a second step for whoever comes by the provider, and a way in for those with a passkey alone
+            is_way_in = user is not None and any(each.is_alone for each in self._passkeys.of_user(user.id))
+            if user is None or not (may and is_way_in) or not self._second_factors.use_recovery_code(user.id, typed):
                 self._events.alarm("wrong recovery code", account=name, address=address)
                 return Outcome()
             self._throttles.note_success(reserved)

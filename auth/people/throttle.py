@@ -20,7 +20,7 @@ ADDRESS_FAILURES = 100  # a whole family or office may share one
 WAITING_MAX = 20  # for their turn, at all accounts: each holds a thread that the data interface needs, too
 LOCKS = 64
 
-Guessed = Literal["password", "second factor", "first code", "simplefin"]
+Guessed = Literal["password", "second factor", "recovery code", "first code", "simplefin"]
 
 
 class Reserved(Struct, frozen=True, kw_only=True):

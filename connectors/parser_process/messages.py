@@ -23,7 +23,7 @@ PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # the messages on the ch
 LENGTH_BYTES = 4  # before a piece
 
 _FRAME = struct.Struct(">cI")  # the kind of an answer, and its length in bytes
-_REASON_CHARACTERS_MAX = 400
+_REASON_CHARACTERS_MAX = 2_000
 
 
 class ParseRequest(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,10 @@ class FileRefusal(Struct, frozen=True, kw_only=True):
     def error(self) -> SourceError:
         """The refusal as an exception; its texts come from the parsing process and are cleaned."""
         errors = {"UnsupportedFile": UnsupportedFile, "MalformedFile": MalformedFile, "LimitExceeded": LimitExceeded}
-        reason = unpack(clean(self.reason, _REASON_CHARACTERS_MAX) or "")
+        try:
+            reason: str = unpack(clean(self.reason, _REASON_CHARACTERS_MAX) or "")
+        except (ValueError, KeyError, TypeError, AssertionError, RecursionError):
+            reason = "the file cannot be read."
         return errors[self.kind](reason, detail=clean(self.detail) or "")
 
 
@@ -65,7 +68,7 @@ _KINDS: Mapping[bytes, type[ParserAnswer]] = {
 }
 _MARKS = {kind: mark for mark, kind in _KINDS.items()}
 _DECODERS = {mark: msgspec.msgpack.Decoder(kind).decode for mark, kind in _KINDS.items()}
-_encode = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder(enc_hook=str.__str__).encode  # a message that explains is its English text
 encoded_request: Callable[[ParseRequest], bytes] = _encode
 decoded_request = msgspec.msgpack.Decoder(ParseRequest).decode
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from analytics.messages import unpack
 from storage.database import Session, add_row, as_json, set_values, state_in
 from storage.events import consent_notices
 from storage.notices import from_state, stored
@@ -104,7 +105,11 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
     if ended:
         set_values(session, "jobs", {"user_id": user_id, "id": [row["id"] for row in ended]}, is_told=True)
     return [
-        ("sync.failed", row["connection_id"], {"syncId": row["id"], "error": row["error"]})
+        (
+            "sync.failed",
+            row["connection_id"],
+            {"syncId": row["id"], "error": row["error"] and str.__str__(unpack(row["error"]))},
+        )
         if row["status"] == "failed"
         else ("sync.completed", row["connection_id"], {"syncId": row["id"], "newTransactions": row["new_transactions"]})
         for row in ended

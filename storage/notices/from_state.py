@@ -1,6 +1,6 @@
 """What the state of connections, balances, accounts and bookings tells people, found in the commit that changes it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -26,7 +26,7 @@ def settle(
     """Bring the notices that follow from the present state in line with it; `balances` are those of the accounts that
     are shown. `with_bookings`: the transaction has changed bookings, so that those are looked at, too."""
     found = [
-        *_connections(session, user_id, now),
+        *_connections(session, user_id, now, balances),
         *_low_balances(session, user_id, now),
         *_same_accounts(session, user_id),
         *(_bookings(session, user_id, now.date(), balances) if with_bookings else ()),
@@ -35,7 +35,7 @@ def settle(
     stored.reconcile(session, user_id, kinds, found, today=now.date())
 
 
-def _connections(session: Session, user_id: str, now: datetime) -> Iterator[Finding]:
+def _connections(session: Session, user_id: str, now: datetime, shown: Collection[str]) -> Iterator[Finding]:
     rows = session.rows(
         "SELECT id, connector, bank_name, status, settings, consent_expires_at, failures_in_row FROM connections"
         " WHERE user_id = $1 AND (failures_in_row > 0 OR status <> 'ACTIVE' OR consent_expires_at <= $2) ORDER BY id",
@@ -45,7 +45,8 @@ def _connections(session: Session, user_id: str, now: datetime) -> Iterator[Find
         is_asked = row["connector"] not in FILE_CONNECTORS and row["connector"] not in SHARED
         if row["status"] == "DISCONNECTED" or not is_asked:
             continue
-        ends, ids = row["consent_expires_at"], connections.account_ids(session, user_id, row["id"])
+        ends = row["consent_expires_at"]
+        ids = [id_ for id_ in connections.account_ids(session, user_id, row["id"]) if id_ in shown]
         if row["status"] in NEED_USER:
             yield _failing(row, ids, now.date(), "sync.failing.person")
         elif ends is not None and now < ends <= now + timedelta(days=max(STAGES)):
@@ -102,6 +103,7 @@ def _low_balances(session: Session, user_id: str, now: datetime) -> Iterator[Fin
     rows = session.rows(
         "SELECT b.account_id, b.amount, a.currency, a.balance FROM balance_alerts AS b, accounts AS a"
         " WHERE b.user_id = $1 AND a.user_id = $1 AND a.id = b.account_id AND a.hidden_at IS NULL AND b.is_low"
+        " AND a.balance IS NOT NULL"
         " AND NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.user_id = $1 AND n.kind = 'overdraft.ahead'"
         " AND n.subject = b.account_id AND n.state = ANY($2::TEXT[])) ORDER BY b.account_id",
         *(user_id, list(LIVE)),

@@ -21,7 +21,7 @@ def client(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient])
 
 @pytest.mark.requirement("http.unknown-address")
 @pytest.mark.parametrize(
-    ("language", "title"), [("de-DE,de;q=0.9", "Diese Seite gibt es nicht"), ("fr", "no such page")]
+    ("language", "title"), [("de-DE,de;q=0.9", "Diese Seite gibt es nicht"), ("pl", "no such page")]
 )
 def test_a_person_reads_a_page_in_the_form_of_the_others(client: TestClient, language: str, title: str) -> None:
     answer = client.get("/acount", headers={"Accept": CHROMIUM, "Accept-Language": language})

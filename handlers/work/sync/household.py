@@ -105,18 +105,15 @@ class Households(Struct, frozen=True, kw_only=True):
             return False
         if not goes_on or share.seen == shares.UNSEEN:
             self.forget_access()  # nobody reads on what is shared no more, also while an import keeps the rows
+        receiver = users.find(self.store.of(receiver_id), receiver_id)
+        assert receiver is not None, "a state is somebody's"
+        self._take_words_back(share, receiver, goes_on=goes_on)
         giver = users.find(self.store.of(share.giver_id), share.giver_id)
         if goes_on and (giver is None or giver.paused_at is not None or not giver.has_subscription):
             return False  # nothing new meanwhile
-        receiver = users.find(self.store.of(receiver_id), receiver_id)
-        assert receiver is not None, "a state is somebody's"
         offered = self._offered(giver, share) if goes_on and giver is not None else {}
         if not self._hold_back(share, receiver, offered):
             return False
-        if not (goes_on and share.with_words) and annotations.of_share(
-            self.store.of(receiver.id), receiver.id, share.id
-        ):
-            self._say(share, receiver, [], is_sure=True)
         done = self._replace(share, receiver, giver, offered)
         if done == "nothing" and goes_on and share.with_words and giver is not None:
             done = self._say(share, receiver, self._words(share, receiver, giver, offered))
@@ -129,6 +126,12 @@ class Households(Struct, frozen=True, kw_only=True):
         elif done == "nothing":
             everybody.atomically(lambda session: shares.note_seen(session, share.id, before=share.seen, seen=mark))
         return done == "a piece"
+
+    def _take_words_back(self, share: Share, receiver: User, *, goes_on: bool) -> None:
+        if goes_on and share.with_words:
+            return
+        if annotations.of_share(self.store.of(receiver.id), receiver.id, share.id):
+            self._say(share, receiver, [], is_sure=True)
 
     def _offered(self, giver: User, share: Share) -> dict[str, Offered]:
         """What is shared now, by the giver's account, hidden ones left out."""
@@ -166,10 +169,11 @@ class Households(Struct, frozen=True, kw_only=True):
         if held == set(share.held):
             return True
         if dropped := set() if share.pass_on else set(share.held) - held:
+            self._say(share, receiver, [], is_sure=True)  # before apps see these accounts; the next look tells the rest
             self.store.of(receiver.id).atomically(partial(_forget, user_id=receiver.id, account_ids=dropped))
         self.store.for_everybody().atomically(lambda session: shares.hold_back(session, share.id, held))
         self.forget_access()
-        return held <= set(share.held)
+        return not dropped and held <= set(share.held)
 
     def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> Done:
         """Bring the receiver's accounts up to what is offered, or nearer to that by a piece. It is outdated, with
@@ -265,7 +269,7 @@ def _forget(session: Transaction, *, user_id: str, account_ids: Collection[str])
 
 
 def _terms_of(share: Share) -> tuple[object, ...]:
-    return share.accounts, share.all_but, share.ends_at, share.ended_at, share.life, share.with_words
+    return share.accounts, share.all_but, share.ends_at, share.ended_at, share.life, share.with_words, share.pass_on
 
 
 def _described(account: StoredAccount, pieces: Mapping[str, tuple[Contribution, bool]], giver: User) -> AccountRecord:

@@ -256,6 +256,26 @@ def test_without_a_password_a_proof_is_the_passkey_of_the_last_five_minutes(bank
 
 
 @pytest.mark.requirement("oauth.passkeys_alone")
+def test_a_challenge_that_anybody_gets_adds_no_passkey(bank: World) -> None:
+    browser = signed_in(bank)
+    add_alone(browser, Device())
+    form = fields(browser.client.get("/account/passkeys").text)
+    made = browser.client.post("/account/passkeys", data={**form, "current_password": PASSWORD, "alone": "on"})
+    unproven = options_in(browser.client.get("/account/prove"))["challenge"]  # given without a proof
+    answer = Device().makes({**options_in(made), "challenge": unproven})
+    refused = browser.client.post("/account/passkeys/add", data={**form, "passkey": answer, "alone": "on"})
+    assert (refused.status_code, len(bank.server.passkeys.of_user(bank.user.id))) == (400, 1)
+
+
+@pytest.mark.requirement("oauth.passkeys_alone")
+def test_codes_of_a_second_step_are_no_way_in_for_whoever_has_no_passkey(bank: World) -> None:
+    _seed, codes, _browser = turn_on(bank)
+    bank.database.execute("UPDATE users SET password_hash = NULL WHERE id = $1", bank.user.id)
+    refused, _answer = recovers(bank, bank.user.name, codes[0])
+    assert not is_in(refused)
+
+
+@pytest.mark.requirement("oauth.passkeys_alone")
 def test_where_browsers_make_none_nothing_offers_one(make_world: Callable[..., World]) -> None:
     world = make_world(public_url="http://127.0.0.1:8000")
     browser = world.browser()

@@ -31,11 +31,12 @@ def runs_short(
     since: date,
     asked: Mapping[str, date],
     dismissed: Collection[str],
+    lent: Collection[str],
 ) -> Iterator[tuple[Shortfall, Finding | None]]:
     """The shortfall of each account that does not last until the next income, within ten days with its notice. Accounts
     that hold more than a month's expenses are not looked at. `window` are the bookings of the last months, `since` is
     the day from which recurring payments are looked for, `asked` the day until which each account is known, `dismissed`
-    are charges of payments that do not count."""
+    are charges of payments that do not count; what is on accounts that others share (`lent`) helps nobody else."""
     spent: dict[str, Decimal] = {}
     for each in window:
         if each.amount < 0 and each.day > today - MONTH:
@@ -52,7 +53,8 @@ def runs_short(
     histories = transactions.histories(session, user_id, ids, until=today)
     series, _ = series_of(doubtful, rows, waiting, histories, today)
     if series:
-        yield from _of_series(series, pl.concat([rows, waiting]), looked_at, today, asked, dismissed)
+        own = [each for each in looked_at if each.id not in lent]
+        yield from _of_series(series, pl.concat([rows, waiting]), own, today, asked, dismissed)
 
 
 def _of_series(

@@ -89,7 +89,9 @@ def look(
     fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
     window = seen.window
     short = list(
-        runs_short(session, user_id, fresh, window, today=today, since=since, asked=asked, dismissed=dismissed)
+        runs_short(
+            session, user_id, fresh, window, today=today, since=since, asked=asked, dismissed=dismissed, lent=lent
+        )
     )
     found = [
         *(notice for _, notice in short if notice is not None),
@@ -109,7 +111,8 @@ def look(
     ahead = [one.day - timedelta(days=AHEAD) for one, _ in short]
     days_due = [day for day in (*ahead, *stored.days_due(session, user_id)) if day > today]
     last = seen.last.last_days
-    known = {id_: max(until, last.get(id_, until)) for id_, (_, until) in seen.days.items()}
+    until = {id_: min(latest, today) for id_, (_, latest) in seen.days.items()}  # future bookings make nothing known
+    known = {id_: max(day, min(last.get(id_, day), today)) for id_, day in until.items()}
     looks.keep(session, user_id, {**last, **known}, today=today, look_on=min(days_due, default=None))
 
 
