@@ -23,7 +23,7 @@ class Word(str):
     @property
     def english(self) -> str:
         """The code as English words: `direct_debit` is "direct debit", `counterpartName` "counterpart name"."""
-        return _BOUNDARY.sub(" ", self).lower()
+        return _BOUNDARY.sub(" ", self).lower().replace("iban", "IBAN")
 
 
 class Amount(str):

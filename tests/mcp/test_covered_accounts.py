@@ -33,6 +33,7 @@ MEANS_ALL = {
     "getCashflowCategories": "/cashflow/categories?months=24",
     "getBalances": "/balances?every=month",
     "getForecast": "/forecast?days=30",
+    "getIntegrity": "/integrity",
     "searchTransactions": "/transactions/search?status=all&sort=-amount&perPage=100",
     "sumTransactions": "/transactions/totals?groupBy=category,month&limit=1000",
 }

@@ -99,7 +99,7 @@ def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: 
                 answered[name] = await client.call_tool(name, arguments.get(name, {}))
 
     anyio.run(used)
-    assert len(answered) == 10
+    assert len(answered) == 11
     assert len(consents) == 1
     for name, result in answered.items():
         is_too_soon = name == "refresh_bank_data" and "recently" in result.content[0].text

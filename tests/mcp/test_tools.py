@@ -515,5 +515,5 @@ def test_what_a_rule_of_the_user_compares_stands_within_the_fence(shows_numbers:
         "value": "RENT",
         "rule": "user-rule",
         "reason": "A rule of the user's own says so.",
-        "bank_text": {"reason": f"«Your rule {shown} says so: counterpartIban is “{shown}”.»"},
+        "bank_text": {"reason": f"«Your rule {shown} says so: counterpart IBAN is “{shown}”.»"},
     }

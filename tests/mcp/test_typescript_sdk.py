@@ -38,7 +38,7 @@ def test_from_the_address_alone_to_every_tool(
     answers = dict(re.findall(r"^tool (\w+) (.+)$", printed, re.MULTILINE))
     assert f"version {version}" in printed
     assert consents == 1
-    assert len(answers) == 10
+    assert len(answers) == 11
     assert "answered" in answers.pop("refresh_bank_data").replace("synced recently", "answered")
     assert set(answers.values()) == {"answered"}
     assert re.findall(r"^prompt (\w+) answered$", printed, re.MULTILINE) == [

@@ -88,8 +88,8 @@ def test_a_choice_from_before_there_were_cookies_holds_from_the_next_visit_on(
     [
         ("de", {}, ("de", "")),
         ("de", {"bds_language": "en", "bds_theme": "dark"}, ("en", "dark")),
-        ("en", {"bds_language": "fr", "bds_theme": '"><script>'}, ("en", "")),
-        ("fr", {"bds_theme": "light"}, ("en", "light")),
+        ("en", {"bds_language": "pl", "bds_theme": '"><script>'}, ("en", "")),
+        ("pl", {"bds_theme": "light"}, ("en", "light")),
     ],
 )
 def test_a_cookie_that_says_something_else_says_nothing(
