@@ -110,7 +110,8 @@ def reconcile(
     if a booking of it is gone. The commit tells of it (`untold`), and counts as a change of the user's data if
     anything differs."""
     before, met = of_kinds(session, user_id, kinds), set[str]()
-    for each in found:
+    current = (each for each in found if each.ends_on is None or each.ends_on >= today)  # a right that lapsed is over
+    for each in current:
         same = next((one for one in before if one.id not in met and _is_same(one, each)), None)
         if same is None:
             id_ = _id_of(user_id, each)
@@ -158,7 +159,8 @@ def _meet_again(session: Session, user_id: str, one: Notice, each: Finding) -> N
     if one.state == "known":
         return
     values = _values(each)
-    is_further = one.stage != each.stage
+    is_further = _is_further(one, each)
+    values["stage"] = each.stage if is_further else one.stage
     state: State = "open" if one.state in ("over", "withdrawn") or is_further else one.state
     values["interrupts"] = each.interrupts if is_further else one.interrupts
     same = {"stage": one.stage, "interrupts": one.interrupts, "ends_on": one.ends_on, "content": as_json(one.content)}
@@ -167,6 +169,14 @@ def _meet_again(session: Session, user_id: str, one: Notice, each: Finding) -> N
     session.changes(user_id)
     told = {"untold": NEW} if is_further else {}
     set_values(session, "notices", {"user_id": user_id, "id": one.id}, state=state, **values, **told)
+
+
+def _is_further(one: Notice, each: Finding) -> bool:
+    """Whether the cause has come to another stage; of a consent that ends, to one with fewer days left: neither a clock
+    set back nor an end moved by hours tells an earlier one again."""
+    if each.kind == "consent.ending":
+        return int(each.stage) < int(one.stage)
+    return one.stage != each.stage
 
 
 def _miss(session: Session, user_id: str, one: Notice) -> None:

@@ -33,7 +33,6 @@ MEANS_ALL = {
     "getCashflowCategories": "/cashflow/categories?months=24",
     "getBalances": "/balances?every=month",
     "getForecast": "/forecast?days=30",
-    "getIntegrity": "/integrity",
     "searchTransactions": "/transactions/search?status=all&sort=-amount&perPage=100",
     "sumTransactions": "/transactions/totals?groupBy=category,month&limit=1000",
 }
@@ -85,8 +84,9 @@ def asked(path: str, ids: str) -> str:
 @pytest.mark.requirement("grants.covered")
 def test_the_table_of_operations_is_whole() -> None:
     by_id = {"getTransaction", "explainTransaction", "getSubscription"}
+    with_a_moment = {"getIntegrity"}  # the next answer says another one
     kept = {name for name, entry in operations.OPERATIONS.items() if isinstance(entry, operations.Read)}
-    assert {*OPERATIONS, *MEANS_ALL, *by_id} == kept
+    assert {*OPERATIONS, *MEANS_ALL, *by_id, *with_a_moment} == kept
     others = {
         "exportTransactions",
         "listTakenBackTransactions",
