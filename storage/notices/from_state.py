@@ -146,12 +146,14 @@ def _same_accounts(session: Session, user_id: str) -> Iterator[Finding]:
 
 def _bookings(session: Session, user_id: str, today: date, balances: Mapping[str, Decimal | None]) -> Iterator[Finding]:
     """What waits to be sorted, and what may be there twice, of the last 60 days; by month, so that who puts one away
-    hears of the next."""
+    hears of the next. Accounts that another person shares are for that person to look after."""
     for kind, condition in (("booking.duplicate", "is_potential_duplicate"), ("booking.unsorted", f"({NO_CATEGORY})")):
         rows = session.rows(
             "SELECT id, account_id, booking_date FROM transactions WHERE user_id = $1 AND booking_date > $2"
+            " AND account_id IN (SELECT a.id FROM accounts AS a, connections AS c WHERE a.user_id = $1"
+            " AND c.user_id = $1 AND c.id = a.connection_id AND NOT (c.connector = ANY($4::TEXT[])))"
             f" AND account_id = ANY($3::TEXT[]) AND {condition} ORDER BY booking_date DESC, id",
-            *(user_id, today - LOOKED_AT, list(balances)),
+            *(user_id, today - LOOKED_AT, list(balances), list(SHARED)),
         )
         if not rows:
             continue

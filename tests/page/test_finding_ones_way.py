@@ -52,4 +52,4 @@ def test_back_leads_to_where_one_was_and_on_a_phone_each_row_says_its_day(signed
     page.go_back()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("a[data-index='38']")).to_be_in_viewport()
-    assert page.evaluate("scrollY") == 2500
+    assert abs(page.evaluate("scrollY") - 2500) < 60  # within the row in which one was
