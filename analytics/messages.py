@@ -59,10 +59,6 @@ class Message(str):
         """Itself, so that the text of an exception is still a message."""
         return self
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
-        """What `copy` and `pickle` make it of again."""
-        return (self.template,), dict(self.arguments)
-
 
 class Saying(Exception):
     """An exception whose text is a message, made of a template and its arguments."""
@@ -90,11 +86,6 @@ def sentence(text: str) -> Message:
     return Message(template if ends else f"{template}.", **known.arguments)
 
 
-def day_in_english(day: date) -> str:
-    """The day in words: 3 May 2026."""
-    return f"{day.day} {day:%B %Y}"
-
-
 def pack(text: str) -> str:
     """The text for the store: of a message its template and arguments, as JSON; any other text as it is."""
     is_made = isinstance(text, Message) and bool(text.arguments)
@@ -117,7 +108,7 @@ def _in_english(value: Any) -> str:
         case list():
             return ", ".join(map(_in_english, value))
         case date():
-            return day_in_english(value)
+            return f"{value.day} {value:%B %Y}"
     return str(value)
 
 

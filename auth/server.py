@@ -106,39 +106,34 @@ class AuthorizationServer:
         self.calendar = CalendarLinks(database, policy, events, now)
         self.second_factors = SecondFactors(database, self.keys.secret("second factors"), events, now)
         self.passkeys = Passkeys(database, policy, events, now)
-        self.sign_in = SignIn(
-            database,
-            self.sessions,
-            throttles,
-            self.passwords,
-            self.second_factors,
-            self.passkeys,
-            events,
-            now,
-            provider is not None and provider.is_only,
-        )
+        ways_in = self.passwords, self.second_factors, self.passkeys
+        is_provider_only = provider is not None and provider.is_only
+        self.sign_in = SignIn(database, self.sessions, throttles, *ways_in, events, now, is_provider_only)
         self.links = OneTimeLinks(database, policy, self.passwords, self.sessions, events, now)
-        self.provider: ProviderSignIn | None = None
-        if provider is not None:
-            assert ask is not None, "whoever has a provider can ask it"
-            self.provider = ProviderSignIn(
-                IdentityProvider(provider, ask, redirect_uri=policy.provider_redirect_uri, events=events, now=now),
-                database,
-                Errands(database, now),
-                self.sessions,
-                self.sign_in,
-                self.second_factors,
-                self.links,
-                self.keys.secret("provider"),
-                events,
-                now,
-            )
+        self.provider = self._at_provider(provider, ask, database, events, now) if provider is not None else None
         self.operators = Operators(database, self.sessions, self.access, events, now)
         self.shares = Shares(database, events, now)
         self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events
         self._now = now
+
+    def _at_provider(
+        self, settings: ProviderSettings, ask: AskProvider | None, database: Database, events: Events, now: Now
+    ) -> ProviderSignIn:
+        assert ask is not None, "whoever has a provider can ask it"
+        return ProviderSignIn(
+            IdentityProvider(settings, ask, redirect_uri=self.policy.provider_redirect_uri, events=events, now=now),
+            database,
+            Errands(database, now),
+            self.sessions,
+            self.sign_in,
+            self.second_factors,
+            self.links,
+            self.keys.secret("provider"),
+            events,
+            now,
+        )
 
     def issue_token(
         self,

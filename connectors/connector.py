@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
-from analytics.messages import Message, message, sentence
+from analytics.messages import Message, Saying, sentence
 from analytics.records import Batch, Discreet
 
 Json = Mapping[str, Any]
@@ -128,7 +128,7 @@ class HasNews(Protocol):
         """Whether a check that costs nobody anything shows news; the server then starts a sync by itself."""
 
 
-class SourceError(Exception):
+class SourceError(Saying):
     """The bank's data could not be fetched; before `retry_after` seconds have passed the source is not asked again."""
 
     retry_after: float | None = None
@@ -136,8 +136,7 @@ class SourceError(Exception):
     def __init__(
         self, template: str | None = None, *, detail: str = "", retry_after: float | None = None, **arguments: object
     ) -> None:
-        template = template or self.__class__.__doc__ or ""
-        super().__init__(Message(template, **arguments) if arguments else message(template))
+        super().__init__(template or self.__class__.__doc__ or "", **arguments)
         self.detail = detail  # for the operator's log; never holds secrets, names or account numbers
         self.retry_after = retry_after
 

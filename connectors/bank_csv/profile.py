@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from analytics.letters import plain
-from analytics.messages import Message, message
+from analytics.messages import Saying, message
 from analytics.records import AccountKind
 
 PROFILE_BYTES_MAX = 64 * 1024
@@ -40,7 +40,7 @@ _CODE = re.compile("[A-Z]{3}")
 _DATE_PARTS = re.compile("YYYY|YY|MMM|MM|DD")
 
 
-class ProfileError(ValueError):
+class ProfileError(Saying, ValueError):
     """A profile that cannot be used; the message says which entry is wrong and what is allowed."""
 
 
@@ -103,18 +103,18 @@ def profile_texts(folder: Path) -> Mapping[str, str]:
     naming the file, or for more than 1,000 of them."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
-        raise ProfileError(Message("more than {limit} profiles", limit=PROFILES_MAX))
+        raise ProfileError("more than {limit} profiles", limit=PROFILES_MAX)
     return {path.name: profile_text(path) for path in paths}
 
 
 def profile_text(path: Path) -> str:
     """The text of a profile's file. Raises ProfileError naming the file where it is no text or too long."""
     if path.stat().st_size > PROFILE_BYTES_MAX:
-        raise ProfileError(Message("{name}: larger than {limit} bytes", name=path.name, limit=PROFILE_BYTES_MAX))
+        raise ProfileError("{name}: larger than {limit} bytes", name=path.name, limit=PROFILE_BYTES_MAX)
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError:
-        raise ProfileError(Message("{name}: not a text in UTF-8", name=path.name)) from None
+        raise ProfileError("{name}: not a text in UTF-8", name=path.name) from None
 
 
 def parse_profiles(texts: Mapping[str, str]) -> tuple[Profile, ...]:
@@ -124,7 +124,7 @@ def parse_profiles(texts: Mapping[str, str]) -> tuple[Profile, ...]:
         try:
             profiles.append(parse_profile(text, name=name.removesuffix(".json")))
         except ProfileError as error:
-            raise ProfileError(Message("{name}: {reason}", name=name, reason=message(str(error)))) from None
+            raise ProfileError("{name}: {reason}", name=name, reason=message(str(error))) from None
     return tuple(profiles)
 
 
@@ -139,7 +139,7 @@ def parse_profile(text: str, *, name: str) -> Profile:
         raise ProfileError("not a JSON object")
     if unknown := sorted(set(entries) - {*ENTRIES, "about"}):
         known = ", ".join(sorted({*ENTRIES, "about"}))
-        raise ProfileError(Message("unknown entry {entry}; known are {known}", entry=f"{unknown[0]!r}", known=known))
+        raise ProfileError("unknown entry {entry}; known are {known}", entry=f"{unknown[0]!r}", known=known)
     read = {entry.field: entry.read(entries[key], key) for key, entry in ENTRIES.items() if key in entries}
     profile = Profile(name=name, **{"columns": {}, **read})
     _check_whole(profile)
@@ -162,15 +162,13 @@ def chosen_profile(text: str) -> Profile:
     """The profile that a person chose for one file, checked more strictly than an operator's, because its content is
     shown again. Raises ProfileError."""
     if len(text) > LAYOUT_CHARACTERS_MAX:
-        raise ProfileError(Message("longer than {limit} characters", limit=LAYOUT_CHARACTERS_MAX))
+        raise ProfileError("longer than {limit} characters", limit=LAYOUT_CHARACTERS_MAX)
     profile = parse_profile(text, name="chosen")
     if profile.currency is not None and not _CODE.fullmatch(profile.currency):
         raise ProfileError('currency: three capital letters are needed, such as "EUR"')
     if len(profile.date) > DATES_MAX or not all(map(_is_date, profile.date)):
         raise ProfileError(
-            Message(
-                'date: up to {limit} formats of day, month and year are needed, such as "DD.MM.YYYY"', limit=DATES_MAX
-            )
+            'date: up to {limit} formats of day, month and year are needed, such as "DD.MM.YYYY"', limit=DATES_MAX
         )
     return replace(profile, standing="chosen")
 
@@ -193,7 +191,7 @@ def _check_whole(profile: Profile) -> None:
         raise ProfileError("either header (names that the header row holds) or shape (of a row) is needed")
     if wrong := sorted(set(profile.shape) - SHAPES):
         raise ProfileError(
-            Message("shape: {shape} is none of {shapes}", shape=f"{wrong[0]!r}", shapes=", ".join(sorted(SHAPES)))
+            "shape: {shape} is none of {shapes}", shape=f"{wrong[0]!r}", shapes=", ".join(sorted(SHAPES))
         )
     if profile.is_ignored:
         return
@@ -212,15 +210,13 @@ SHAPES = frozenset({"date", "amount", "currency", "iban", "digits", "text", "bla
 
 def _columns(value: object, where: str) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ProfileError(Message("{where}: an object is needed", where=where))
+        raise ProfileError("{where}: an object is needed", where=where)
     if unknown := sorted(set(value) - FIELDS):
         raise ProfileError(
-            Message(
-                "{where}: unknown field {field}; known are {known}",
-                where=where,
-                field=f"{unknown[0]!r}",
-                known=", ".join(sorted(FIELDS)),
-            )
+            "{where}: unknown field {field}; known are {known}",
+            where=where,
+            field=f"{unknown[0]!r}",
+            known=", ".join(sorted(FIELDS)),
         )
     return {name: _references(entry, f"{where}.{name}") for name, entry in value.items()}
 
@@ -228,14 +224,14 @@ def _columns(value: object, where: str) -> dict[str, tuple[str, ...]]:
 def _references(value: object, where: str) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else [value]
     if not entries or not all(isinstance(entry, str | int) and not isinstance(entry, bool) for entry in entries):
-        raise ProfileError(Message("{where}: a column name, a column number or a list of them is needed", where=where))
+        raise ProfileError("{where}: a column name, a column number or a list of them is needed", where=where)
     return tuple(f"@{entry}" if isinstance(entry, int) else comparable(str(entry)) for entry in entries)
 
 
 def _texts(value: object, where: str) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else [value]
     if not all(isinstance(entry, str) for entry in entries):
-        raise ProfileError(Message("{where}: texts are needed", where=where))
+        raise ProfileError("{where}: texts are needed", where=where)
     return tuple(str(entry) for entry in entries)
 
 
@@ -245,7 +241,7 @@ def _words(value: object, where: str) -> tuple[str, ...]:
 
 def _list(value: object, where: str) -> Sequence[object]:
     if not isinstance(value, list):
-        raise ProfileError(Message("{where}: a list is needed", where=where))
+        raise ProfileError("{where}: a list is needed", where=where)
     return value
 
 
@@ -259,19 +255,19 @@ def _shape(value: object, where: str) -> tuple[str, ...]:
 
 def _conditions(value: object, where: str) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ProfileError(Message("{where}: an object of column and texts is needed", where=where))
+        raise ProfileError("{where}: an object of column and texts is needed", where=where)
     return {comparable(str(name)): _words(words, f"{where}.{name}") for name, words in value.items()}
 
 
 def _labels(value: object, where: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(name, str) and name in FIELDS for name in value.values()):
-        raise ProfileError(Message("{where}: an object of label and field is needed", where=where))
+        raise ProfileError("{where}: an object of label and field is needed", where=where)
     return {str(label): str(field) for label, field in value.items()}
 
 
 def _text(value: object, where: str) -> str | None:
     if value is not None and (not isinstance(value, str) or not 0 < len(value) <= 140 or not value.isprintable()):
-        raise ProfileError(Message("{where}: a short text is needed", where=where))
+        raise ProfileError("{where}: a short text is needed", where=where)
     return value
 
 
@@ -282,16 +278,14 @@ def _is_date(text: str) -> bool:
 
 def _flag(value: object, where: str) -> bool:
     if not isinstance(value, bool):
-        raise ProfileError(Message("{where}: true or false is needed", where=where))
+        raise ProfileError("{where}: true or false is needed", where=where)
     return value
 
 
 def _one_of(*allowed: str, default: str | None = None) -> Callable[[object, str], str | None]:
     def read(value: object, where: str) -> str | None:
         if value is not None and value not in allowed:
-            raise ProfileError(
-                Message("{where}: none of {allowed}", where=where, allowed=", ".join(map(repr, allowed)))
-            )
+            raise ProfileError("{where}: none of {allowed}", where=where, allowed=", ".join(map(repr, allowed)))
         return default if value is None else str(value)
 
     return read

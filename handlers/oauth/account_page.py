@@ -99,8 +99,7 @@ def account_routes(site: Site) -> list[BaseRoute]:
 
 def account_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the connected apps, all forms of the page, and what a form that has just been sent did (`notice`)."""
-    notice = visit.parameters.get("notice", ("",))[0]
-    return _account(site, visit, browser, user, notice=notice if notice in NOTICES else "")
+    return _account(site, visit, browser, user, notice=visit.notice(NOTICES))
 
 
 def revoke(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:

@@ -60,7 +60,7 @@ def choice_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respo
         live=sources.keys(),
         closed=[each.id for each in connected if not site.services.sync_engine.has_key(each)],
         key_missing=KEY_MISSING,
-        notice=notice if (notice := visit.parameters.get("notice", ("",))[0]) in NOTICES else "",
+        notice=visit.notice(NOTICES),
         form_token=_form_token(site, browser),
     )
 

@@ -33,11 +33,7 @@ def join_routes(site: Site) -> list[BaseRoute]:
 def ask_for_link(site: Site, visit: Visit) -> Response:
     """Show the form for the link, which the page's script fills from the address and sends, and begin a session where
     the browser has none."""
-    browser = visit.browser or site.server.sessions.start(visit.agent)
-    response = _page(site, visit, browser)
-    if visit.browser is None:
-        site.cookies.set_session(response, browser)
-    return response
+    return site.in_session(visit, lambda browser: _page(site, visit, browser))
 
 
 def show_form(site: Site, visit: Visit) -> Response:

@@ -71,8 +71,7 @@ def _for_operators(answering: ForUser) -> ForUser:
 
 def operator_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show people, invitations and the server, and what a form that has just been sent did (`notice`)."""
-    notice = visit.parameters.get("notice", ("",))[0]
-    return _page(site, visit, browser, user, notice=notice if notice in NOTICES else "")
+    return _page(site, visit, browser, user, notice=visit.notice(NOTICES))
 
 
 def invite(site: Site, visit: Visit, browser: Browser, user: User) -> Response:

@@ -44,8 +44,7 @@ def shares_routes(site: Site) -> list[BaseRoute]:
 
 def shares_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show what the person gives and gets, and what a form that has just been sent did (`notice`)."""
-    notice = visit.parameters.get("notice", ("",))[0]
-    return _page(site, visit, browser, user, notice=notice if notice in NOTICES else "")
+    return _page(site, visit, browser, user, notice=visit.notice(NOTICES))
 
 
 def give(site: Site, visit: Visit, browser: Browser, user: User) -> Response:

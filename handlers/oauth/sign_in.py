@@ -167,11 +167,7 @@ def login_page(site: Site, visit: Visit) -> Response:
     secret = site.request_secret(visit.parameters.get("request", ("",))[0])
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
-    browser = visit.browser or site.server.sessions.start(visit.agent)
-    response = _login_form(site, visit, browser, secret)
-    if visit.browser is None:
-        site.cookies.set_session(response, browser)
-    return response
+    return site.in_session(visit, lambda browser: _login_form(site, visit, browser, secret))
 
 
 def sign_in(site: Site, visit: Visit) -> Response:

@@ -2,7 +2,7 @@
 errors."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -90,6 +90,11 @@ class Visit(Struct, frozen=True, kw_only=True):
     destination: str | None  # what the browser fetches this for (W3C Fetch Metadata)
     person: Person | None  # what a bank is told about the person present; None if the browser does not send all of that
 
+    def notice(self, known: Collection[str]) -> str:
+        """Which of the known notices the address names, of what a form that has just been sent did; else empty."""
+        named = self.parameters.get("notice", ("",))[0]
+        return named if named in known else ""
+
 
 Answering = Callable[["Site", Visit], Response]
 ForUser = Callable[["Site", Visit, Browser, User], Response]
@@ -107,6 +112,14 @@ class Site:
         page = origin_of(self.policy.public_url)
         # Where the forms of a sign-in may lead in the end: to the page of this server, if that is on another host
         self.page_elsewhere = page if page != self.policy.origin else ""
+
+    def in_session(self, visit: Visit, answering: Callable[[Browser], Response]) -> Response:
+        """The answer of a page that needs a session: in that of the browser, or in a new one where it has none."""
+        browser = visit.browser or self.server.sessions.start(visit.agent)
+        response = answering(browser)
+        if visit.browser is None:
+            self.cookies.set_session(response, browser)
+        return response
 
     @property
     def provider_shown(self) -> ProviderSettings | None:

@@ -97,17 +97,7 @@ def create_app(
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     call_operation = partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns())
     pages = [*documentation(contract), *routes]
-    same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
-    # Connexion's types ask for applications, but it accepts factories
-    middlewares: list[Any] = [partial(Routing, pages=pages, same_paths=same_paths), LifespanMiddleware]
-    if validate_responses:
-        middlewares.insert(1, ResponseValidationMiddleware)
-    application = ConnexionMiddleware(
-        Operations(Router(pages, redirect_slashes=False)),
-        import_name="handlers",
-        lifespan=lifespan,
-        middlewares=middlewares,
-    )
+    application = _connexion(pages, extra_apis, lifespan, validate_responses=validate_responses)
     for api in _checked(main, extra_apis):
         # The order of checks is decision 29: 429, then 401, 403, 400, 404. Other APIs limit requests in their own way
         first = limits(limiter, session_of) if api is main else partial(_own_words, failure_answer=api.failure_answer)
@@ -122,6 +112,22 @@ def create_app(
         unknown_page=unknown_page,
         unavailable=unavailable or {},
         is_failure=is_failure,
+    )
+
+
+def _connexion(
+    pages: Sequence[BaseRoute], extra_apis: Sequence[Api], lifespan: Lifespan | None, *, validate_responses: bool
+) -> ConnexionMiddleware:
+    same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
+    # Connexion's types ask for applications, but it accepts factories
+    middlewares: list[Any] = [partial(Routing, pages=pages, same_paths=same_paths), LifespanMiddleware]
+    if validate_responses:
+        middlewares.insert(1, ResponseValidationMiddleware)
+    return ConnexionMiddleware(
+        Operations(Router(pages, redirect_slashes=False)),
+        import_name="handlers",
+        lifespan=lifespan,
+        middlewares=middlewares,
     )
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from analytics.messages import Message, message
+from analytics.messages import Saying
 from handlers.web.request import Answer
 
 RETRY_SECONDS = 2  # until asking again makes sense, after the store did not answer
 
 
-class Refusal(Exception):
+class Refusal(Saying):
     """Raised to answer a request with an error of this `status`. `str(error)` is the sentence the caller reads, `text`
     if no other is given (interface 2.13)."""
 
@@ -18,8 +18,7 @@ class Refusal(Exception):
     def __init__(
         self, template: str | None = None, *, headers: Mapping[str, str] | None = None, **arguments: object
     ) -> None:
-        template = template or self.text
-        super().__init__(Message(template, **arguments) if arguments else message(template))
+        super().__init__(template or self.text, **arguments)
         self.headers: dict[str, str] = dict(headers or {})
 
 

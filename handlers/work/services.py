@@ -305,13 +305,7 @@ def _open_store(settings: Settings, *, for_server: bool) -> _OpenedStore:
             with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
                 forget_impossible_moments()
     return _OpenedStore(
-        store=store,
-        clock=clock,
-        clock_watch=watch,
-        sharing=sharing,
-        keys=keys,
-        settle_keys=settle_keys,
-        life=life,
+        store=store, clock=clock, clock_watch=watch, sharing=sharing, keys=keys, settle_keys=settle_keys, life=life
     )
 
 

@@ -8,7 +8,7 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from analytics.messages import Message
+from analytics.messages import Saying
 from storage import rules
 from storage.annotations import annotations
 from storage.annotations.annotation import OwnCategory, fold_tag
@@ -26,7 +26,7 @@ NOT_DERIVED_AGAIN = (
 )
 
 
-class TooMany(ValueError):
+class TooMany(Saying, ValueError):
     """The user has the maximum number of own categories already."""
 
 
@@ -70,7 +70,7 @@ def add(
     known = annotations.own_categories(session, user_id)
     name = " ".join(name.split())
     if len(known) >= OWN_CATEGORIES_MAX:
-        raise TooMany(Message("more than {limit} own categories", limit=OWN_CATEGORIES_MAX))
+        raise TooMany("more than {limit} own categories", limit=OWN_CATEGORIES_MAX)
     own = OwnCategory(wanted_id or "", name, category, detailed_category)
     _check_name(known, own)
     if wanted_id is None or wanted_id in known:

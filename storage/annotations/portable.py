@@ -22,7 +22,7 @@ from analytics.classification.rules import (
     render_rules,
     with_free_ids,
 )
-from analytics.messages import Message, message
+from analytics.messages import Saying, message
 from analytics.minor_digits import in_digits
 from analytics.periods import month_of
 from storage import accounts, rules
@@ -48,7 +48,7 @@ Json = Mapping[str, Any]
 UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # unit and limit of amounts in the store
 
 
-class InvalidWords(Exception):
+class InvalidWords(Saying):
     """A line is not one of an export of words."""
 
 
@@ -116,7 +116,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                 target = _target(entry, own)
                 if (target.place, target.first_month) not in aimed:
                     if len(aimed) >= targets.TARGETS_MAX:
-                        raise TooManyTargets(Message("more than {limit} targets", limit=targets.TARGETS_MAX))
+                        raise TooManyTargets("more than {limit} targets", limit=targets.TARGETS_MAX)
                     aimed.add((target.place, target.first_month))
                     added_targets.append(target)
             else:
@@ -127,7 +127,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                     taken.add(_present_anchor(whose, anchor))
                     count += 1
         except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            raise InvalidWords(Message("line {line}: {reason}", line=number, reason=message(_reason(error)))) from error
+            raise InvalidWords("line {line}: {reason}", line=number, reason=message(_reason(error))) from error
     if added:
         rules.keep(session, user_id, parse_rules(render_rules([*known, *with_free_ids(known, added)])))
     if added_targets:
@@ -162,9 +162,9 @@ def _parse_line(number: int, line: str) -> tuple[str, Json]:
         entry = orjson.loads(line)  # which takes no half of a letter
         kind = entry.pop("kind")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidWords(Message("line {line}: not a line of `bankdata words export`", line=number)) from error
+        raise InvalidWords("line {line}: not a line of `bankdata words export`", line=number) from error
     if kind not in ("ownCategory", "rule", "correction", "target", "annotation"):
-        raise InvalidWords(Message("line {line}: not a line of `bankdata words export`", line=number))
+        raise InvalidWords("line {line}: not a line of `bankdata words export`", line=number)
     return kind, entry
 
 

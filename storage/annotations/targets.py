@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analytics.frames import columns
-from analytics.messages import Message
+from analytics.messages import Saying
 from storage.database import Session, Transaction, put_row
 
 TARGETS_MAX = 1_000  # of one user, past ones included
@@ -17,7 +17,7 @@ PERIODS = ("month", "year")
 COLUMNS = columns("place, first_month, amount, currency, period")
 
 
-class TooManyTargets(ValueError):
+class TooManyTargets(Saying, ValueError):
     """The user has the maximum number of targets already."""
 
 
@@ -55,7 +55,7 @@ def put(session: Transaction, user_id: str, target: Target) -> None:
     TooManyTargets."""
     known = {(each.place, each.first_month) for each in of_user(session, user_id)}
     if len(known | {(target.place, target.first_month)}) > TARGETS_MAX:
-        raise TooManyTargets(Message("more than {limit} targets", limit=TARGETS_MAX))
+        raise TooManyTargets("more than {limit} targets", limit=TARGETS_MAX)
     session.changes(user_id)
     put_row(session, "targets", ["user_id", "place", "first_month"], user_id=user_id, **target._asdict())
 

@@ -4,7 +4,7 @@ A contribution is what one batch of one import reported about one account. Each 
 JSON) is stored once, however many overlapping answers of a bank repeat it.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import chain, islice, zip_longest
 
@@ -228,12 +228,6 @@ def _keep_wordings(session: Transaction, user_id: str, bookings: pl.DataFrame, s
 def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:
     """The contributions to these accounts, in the order in which they were made."""
     return _where(session, "account_id = ANY($2::TEXT[]) ORDER BY sequence", user_id, list(account_ids))
-
-
-def of_batches(session: Session, user_id: str, account_id: str, batch_ids: Collection[str]) -> list[Contribution]:
-    """The contributions of these batches to the account, in the order in which they were made."""
-    condition = "account_id = $2 AND batch_id = ANY($3::TEXT[]) ORDER BY sequence"
-    return _where(session, condition, user_id, account_id, sorted(batch_ids)) if batch_ids else []
 
 
 def notifications(session: Session, user_id: str, account_id: str) -> list[str]:

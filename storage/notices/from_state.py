@@ -9,7 +9,7 @@ from analytics.notices.found import Finding
 from storage import connections
 from storage.connections import FAILURES_MAX, FILE_CONNECTORS, NEED_USER, SHARED
 from storage.database import Row, Session
-from storage.notices import stored
+from storage.notices import looks, stored
 from storage.notices.stored import LIVE
 
 OF_STATE = ("balance.low", "consent.ending", "sync.failing", "account.same")
@@ -24,7 +24,8 @@ def settle(
     session: Session, user_id: str, now: datetime, balances: Mapping[str, Decimal | None], *, with_bookings: bool
 ) -> None:
     """Bring the notices that follow from the present state in line with it; `balances` are those of the accounts that
-    are shown. `with_bookings`: the transaction has changed bookings, so that those are looked at, too."""
+    are shown. `with_bookings`: the transaction has changed bookings, so that those are looked at, too. What
+    is there after a restore was told before it."""
     found = [
         *_connections(session, user_id, now, balances),
         *_low_balances(session, user_id, now),
@@ -32,7 +33,9 @@ def settle(
         *(_bookings(session, user_id, now.date(), balances) if with_bookings else ()),
     ]
     kinds = (*OF_STATE, *(OF_BOOKINGS if with_bookings else ()))
-    stored.reconcile(session, user_id, kinds, found, today=now.date())
+    stored.reconcile(
+        session, user_id, kinds, found, today=now.date(), is_known=lambda _: looks.is_past(session, user_id)
+    )
 
 
 def _connections(session: Session, user_id: str, now: datetime, shown: Collection[str]) -> Iterator[Finding]:

@@ -73,6 +73,8 @@ def test_what_a_person_or_a_bank_wrote_is_never_translated() -> None:
     braces = Message("There is no folder {path}.", path="{name}: {0}")
     assert str(braces) == "There is no folder {name}: {0}."
     assert catalogue("de").said(braces) == "Den Ordner {name}: {0} gibt es nicht."
+    told_by_a_reader = Message("{a:>1000000000} {a.__class__} {a[0]}", a="x")  # no place but names in braces is filled
+    assert str(told_by_a_reader) == "{a:>1000000000} {a.__class__} {a[0]}"
     colons = Message("There is no folder {path}.", path=": " * 5000)
     assert catalogue("de").said(colons) == f"Den Ordner {': ' * 5000} gibt es nicht."
 

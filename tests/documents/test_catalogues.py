@@ -18,11 +18,11 @@ SAYING = {  # what makes a sentence of its first argument
     *("MalformedFile", "LimitExceeded", "UnsupportedFile", "ProviderUnavailable", "Misconfigured", "SourceError"),
 }
 TABLES = {  # of sentences, by module
-    "handlers/integrity_sentences.py": ("MISSING", "TAKEN_BACK", "PERHAPS_SAME", "SENTENCES"),
-    "handlers/operations/rules_in_words.py": ("TYPE", "CATEGORY", "MERCHANT", "TRANSFER", "OWN_RULE", "CORRECTED_BY"),
-    "handlers/notice_sentences.py": ("TITLES", "TEXTS"),
-    "handlers/work/sync/outcomes.py": ("NOT_SYNCABLE",),
-    "connectors/bank_csv/layouts.py": ("_SIGNS", "_CURRENCIES", "UNSIGNED", "NO_TABLE"),
+    "handlers.integrity_sentences": ("MISSING", "TAKEN_BACK", "PERHAPS_SAME", "SENTENCES"),
+    "handlers.operations.rules_in_words": ("TYPE", "CATEGORY", "MERCHANT", "TRANSFER", "OWN_RULE", "CORRECTED_BY"),
+    "handlers.notice_sentences": ("TITLES", "TEXTS"),
+    "handlers.work.sync.outcomes": ("NOT_SYNCABLE",),
+    "connectors.bank_csv.layouts": ("_SIGNS", "_CURRENCIES", "UNSIGNED", "NO_TABLE"),
 }
 NOT_FOR_PERSONS = ("connectors/reference", "handlers/web/app.py", "handlers/web/sockets")  # what operators read
 IN_ENGLISH = ("Unauthorized", "Internal error", "Rate limit exceeded", "Insufficient scope.", "Active subscription")
@@ -49,7 +49,7 @@ def said() -> Iterator[tuple[str, str]]:
                 given = node.args[0]
                 yield from strings(texts.get(given.id) if isinstance(given, ast.Name) else given, name)
     for name, tables in TABLES.items():
-        tree = ast.parse((ROOT / name).read_text("utf-8"))
+        tree = ast.parse((ROOT / f"{name.replace('.', '/')}.py").read_text("utf-8"))
         yield from (each for table, value in assigned(tree) if table in tables for each in strings(value, name))
     defaults = [kind for kind in descendants(SourceError) if kind.__module__.startswith(WITH_DEFAULTS)]
     yield from ((kind.__doc__ or "", kind.__module__) for kind in defaults)

@@ -111,13 +111,15 @@ def test_a_failed_sync_and_what_it_does_to_its_connection(life: Life) -> None:
         now=services.clock.now(),
     )
     assert job is not None
-    Outcomes(services.store, services.clock).refuse(job, life.live, source.UserActionRequired(), is_local=True)
+    Outcomes(services.store, services.clock).refuse(
+        job, life.live, source.UserActionRequired("{host} wants a sign-in.", host="bank.example"), is_local=True
+    )
     [status, failed] = told(life, before)
     assert (status.type, status.subject) == ("connection.status_changed", life.live.id)
     assert status.data == {"from": "ACTIVE", "to": "REAUTH_REQUIRED"}
     assert (failed.type, failed.data) == (
         "sync.failed",
-        {"syncId": job.id, "error": str(source.UserActionRequired())},
+        {"syncId": job.id, "error": "bank.example wants a sign-in."},
     )
 
 

@@ -12,6 +12,7 @@ from analytics.records import StatementRecord, TransactionRecord
 from handlers.work.sync.detection import detect_after_import
 from storage import backup, connections, users
 from storage.events import outbox
+from storage.notices import looks
 from storage.oauth.grants import EVERYTHING
 from storage.undo_and_merge import undoable_imports
 from tests.imports.household import Household
@@ -234,6 +235,44 @@ def test_a_consent_that_ends_and_a_bank_that_needs_its_person_are_told_and_over_
     assert renewed is not None
     services.everybody.atomically(lambda session: connections.renew(session, renewed, settings={}))
     assert home.told() == [("sync.failing", "over"), ("consent.ending", "over")]
+
+
+@pytest.mark.requirement("notices.state")
+def test_what_is_there_after_a_restore_was_told_before_it(home: Noticed) -> None:
+    home.opened()
+    services, user_id = home.eva.services, home.eva.user.id
+    looks.past_all(services.everybody)
+    ends = services.clock.now() + timedelta(days=6)
+    connections.keep_consent(services.everybody, user_id, home.live.id, expires_at=ends)
+    services.everybody.changes(user_id)
+    assert (home.told(), home.messages()) == ([], [])
+
+
+@pytest.mark.requirement("notices.state")
+def test_an_earlier_stage_of_a_consent_is_not_told_again(home: Noticed) -> None:
+    home.opened()
+    services, user_id = home.eva.services, home.eva.user.id
+    ends = services.clock.now() + timedelta(hours=20)
+    connections.keep_consent(services.everybody, user_id, home.live.id, expires_at=ends)
+    services.everybody.changes(user_id)
+    connections.keep_consent(services.everybody, user_id, home.live.id, expires_at=ends + timedelta(hours=6))
+    services.everybody.changes(user_id)
+    assert home.messages() == [("notice.new", "consent.ending")]
+
+
+@pytest.mark.requirement("notices.state")
+def test_a_bank_with_a_hidden_account_is_told_of(home: Noticed) -> None:
+    home.opened()
+    services, user_id = home.eva.services, home.eva.user.id
+    home.bring(GIRO, booked("2026-11-11", "-1.00", "Rewe", "Brot"))
+    [held, *_] = connections.account_ids(services.everybody, user_id, home.live.id)
+    services.everybody.execute(
+        "UPDATE accounts SET hidden_at = $2 WHERE id = $1", held, services.clock.now().replace(tzinfo=None)
+    )
+    ends = services.clock.now() + timedelta(days=6)
+    connections.keep_consent(services.everybody, user_id, home.live.id, expires_at=ends)
+    services.everybody.changes(user_id)
+    assert [kind for kind, _ in home.told()] == ["consent.ending"]
 
 
 @pytest.mark.requirement("notices.state")

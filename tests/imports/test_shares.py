@@ -1,5 +1,6 @@
 """Shares between two people: handed over whole, kept up to date, gone when they end, and for no app of the receiver."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -608,6 +609,38 @@ def test_at_the_end_words_leave_a_joint_account_too_and_what_the_receiver_made_o
     home.services.households.round(share.id)
     assert {purpose: each[1] for purpose, each in said(home, home.ben).items()} == {"a": None, "b": None}
     assert home.services.everybody.rows("SELECT note FROM annotations WHERE user_id = $1", home.ben.id) == []
+
+
+@pytest.mark.requirement("household.words")
+def test_words_leave_an_account_before_apps_of_the_receiver_see_it(two_accounts: Home) -> None:
+    home = two_accounts
+    says(home, home.eva, "a", "hers")
+    share = home.share(with_words=True)
+    home.settle()
+    assert said(home, home.ben)["a"][1] == "hers"
+    home.bring(home.ben, GIRO, booking("2026-11-02", "-5.00", "a"))  # a bank of his own tells it from now on
+    giro = home.account(home.ben, GIRO.iban)
+    held = set(share.held)
+    for _ in range(6):
+        home.services.households.round(share.id)
+        [row] = home.services.everybody.rows("SELECT held FROM oauth_shares WHERE id = $1", share.id)
+        held = set(json.loads(row["held"]))
+        assert giro in held or said(home, home.ben)["a"][1] is None
+    assert giro not in held
+
+
+@pytest.mark.requirement("household.words")
+def test_words_go_when_the_giver_says_so_though_nothing_new_is_handed_over(two_accounts: Home) -> None:
+    home = two_accounts
+    says(home, home.eva, "a", "hers")
+    share = home.share(with_words=True)
+    home.settle()
+    users.set_subscription(home.services.everybody, home.eva.id, active=False)
+    home.services.authorization.shares.change(
+        home.eva, share, terms=EVERYTHING, ends_at=None, pass_on=False, with_words=False, is_wider=False
+    )
+    home.settle()
+    assert said(home, home.ben)["a"][1] is None
 
 
 @pytest.mark.requirement("household.words")

@@ -43,6 +43,7 @@ def test_back_leads_to_where_one_was_and_on_a_phone_each_row_says_its_day(signed
     expect(page.locator(".long-list .row-day:visible")).to_have_count(page.locator(".long-list a.row").count())
     page.evaluate("scrollTo(0, 2500)")
     expect(page.locator("a[data-index='38']")).to_be_visible()
+    stood = page.evaluate("[scrollY, document.querySelector(\"a[data-index='38']\").getBoundingClientRect().top]")
     page.locator("a[data-index='38']").click()
     page.get_by_role("dialog").get_by_role("link").last.click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
@@ -52,4 +53,5 @@ def test_back_leads_to_where_one_was_and_on_a_phone_each_row_says_its_day(signed
     page.go_back()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("a[data-index='38']")).to_be_in_viewport()
-    assert abs(page.evaluate("scrollY") - 2500) < 60  # within the row in which one was
+    now = page.evaluate("[scrollY, document.querySelector(\"a[data-index='38']\").getBoundingClientRect().top]")
+    assert now == stood

@@ -107,7 +107,6 @@ def test_own_categories_have_bounds(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.own")
-@pytest.mark.long
 def test_one_booking_is_put_into_an_own_category(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "REWE Markt"), booked("11", "-9.00", "Kita")])
@@ -213,7 +212,6 @@ def test_all_of_a_counterpart_and_what_a_rule_finds_go_into_an_own_category(hold
 
 
 @pytest.mark.requirement("words.own")
-@pytest.mark.long
 def test_some_go_into_an_own_category_and_get_back_what_they_had(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked(day, "-9.00", f"Hotel {day}") for day in ("10", "11", "12")])
@@ -272,7 +270,6 @@ def test_a_removed_one_leaves_what_was_in_it_at_its_place(holder: Holder) -> Non
 
 
 @pytest.mark.requirement("words.own")
-@pytest.mark.long
 def test_bookings_are_found_by_their_own_category(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked(day, "-9.00", f"Kita {day}") for day in ("10", "11", "12")])

@@ -18,7 +18,6 @@ KITA = {"field": "counterpartName", "operator": "contains", "value": "kita"}
 
 
 @pytest.mark.requirement("words.own")
-@pytest.mark.long
 def test_bookings_come_back_into_their_own_category(holder: Holder) -> None:
     client = writer(holder)
     bookings = [booked("10", "-9.00", "Kita"), booked("11", "-8.00", "Nachbar", counterpart_iban=IBAN)]
@@ -44,7 +43,6 @@ def test_bookings_come_back_into_their_own_category(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.own")
-@pytest.mark.long
 def test_twins_of_merged_accounts_are_where_the_one_that_stays_was(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])

@@ -29,7 +29,6 @@ def groups(holder: Holder, **query: str) -> dict[str, tuple[int, float]]:
 
 
 @pytest.mark.requirement("words.parts")
-@pytest.mark.long
 def test_parts_are_said_told_and_taken_back(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita"), booked("11", "-1.00", "Bar")])
     id_ = by_name(holder)["Kita"]["id"]
@@ -109,7 +108,6 @@ def test_parts_say_no_more_than_a_booking_may(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.parts")
-@pytest.mark.long
 def test_figures_count_parts_where_they_went_and_bookings_once(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita"), booked("11", "-1.00", "REWE"), booked("12", "-2.50", "Bar")])
     id_ = by_name(holder)["Kita"]["id"]

@@ -23,7 +23,6 @@ def in_two(own_id: str, other: str = "RENT") -> Parts:
 
 
 @pytest.mark.requirement("words.parts.own")
-@pytest.mark.long
 def test_a_part_in_an_own_category_counts_there_and_at_its_place(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Shop"), booked("11", "-1.00", "Bar"), booked("12", "-3.00", "Kita")])
     client, ids = writer(holder), {name: row["id"] for name, row in by_name(holder).items()}
@@ -110,7 +109,6 @@ def test_parts_stay_at_their_place_when_its_name_goes(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.parts.own")
-@pytest.mark.long
 def test_a_narrowed_grant_knows_own_categories_of_parts_that_it_covers(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Shop")])
     holder.bring(OTHER, [booked("10", "-10.00", "Bar"), booked("11", "-10.00", "Pub")])
@@ -174,7 +172,6 @@ def test_an_own_category_of_many_parts_is_looked_for_once_in_a_file(
 
 
 @pytest.mark.requirement("words.parts.own")
-@pytest.mark.long
 def test_own_categories_of_parts_outlive_an_undo_and_a_new_store(service: Service, holder: Holder) -> None:
     shop = booked("10", "-10.00", "Shop")
     holder.bring(GIRO, [shop])

@@ -28,7 +28,6 @@ def amounts(holder: Holder) -> list[list[float]]:
 
 
 @pytest.mark.requirement("words.parts.survive")
-@pytest.mark.long
 def test_parts_sleep_while_their_import_is_undone_and_wake_when_it_comes_again(holder: Holder) -> None:
     kita = booked("10", "-10.00", "Kita")
     holder.bring(GIRO, [kita])
@@ -101,7 +100,6 @@ def test_twins_of_merged_accounts_keep_parts_that_fit(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.parts.survive")
-@pytest.mark.long
 def test_of_twins_the_parts_that_fit_stay(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita")])
     holder.bring(CARD, [booked("10", "-10.00", "Kita")])

@@ -16,7 +16,6 @@ def categories(holder: Holder) -> dict[str, str]:
 
 
 @pytest.mark.requirement("words.some")
-@pytest.mark.long
 def test_some_bookings_are_corrected_and_get_back_what_they_had(holder: Holder) -> None:
     client = writer(holder)
     names = ("Hotel A", "Hotel B", "Hotel C", "Bar", "Hotel late")
@@ -60,7 +59,6 @@ def test_what_is_no_correction_of_some_is_refused(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.some")
-@pytest.mark.long
 def test_a_correction_of_some_is_forgotten_after_a_while(holder: Holder) -> None:
     client, database = writer(holder), holder.service.services.everybody
     holder.bring(GIRO, [booked("10", "-9.00", "Hotel")])

@@ -105,7 +105,6 @@ def test_the_target_of_a_year_is_compared_with_its_calendar_year(holder: Holder)
 
 
 @pytest.mark.requirement("words.targets")
-@pytest.mark.long
 def test_spent_is_what_the_totals_of_the_place_say(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(
@@ -205,7 +204,6 @@ def test_a_target_that_says_nothing_is_refused(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.targets")
-@pytest.mark.long
 def test_there_are_a_thousand_targets_and_not_one_more(holder: Holder) -> None:
     client, database = writer(holder), holder.service.services.everybody
     for number in range(999):

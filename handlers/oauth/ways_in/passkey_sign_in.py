@@ -39,11 +39,7 @@ def sign_in_page(site: Site, visit: Visit) -> Response:
     secret = site.request_secret(visit.parameters.get("request", ("",))[0])
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
-    browser = visit.browser or site.server.sessions.start(visit.agent)
-    response = _page(site, visit, browser, secret)
-    if visit.browser is None:
-        site.cookies.set_session(response, browser)
-    return response
+    return site.in_session(visit, lambda browser: _page(site, visit, browser, secret))
 
 
 def sign_in(site: Site, visit: Visit) -> Response:
@@ -60,11 +56,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
 
 def recovery_page(site: Site, visit: Visit) -> Response:
     """Show the form for name and recovery code, and begin a session where the browser has none."""
-    browser = visit.browser or site.server.sessions.start(visit.agent)
-    response = _recovery(site, visit, browser)
-    if visit.browser is None:
-        site.cookies.set_session(response, browser)
-    return response
+    return site.in_session(visit, lambda browser: _recovery(site, visit, browser))
 
 
 def recover(site: Site, visit: Visit) -> Response:

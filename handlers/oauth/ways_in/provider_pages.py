@@ -51,11 +51,9 @@ def sign_in(site: Site, visit: Visit) -> Response:
     secret = site.request_secret(visit.parameters.get("request", ("",))[0])
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
-    browser = visit.browser or site.server.sessions.start(visit.agent)
-    response = site.redirect(address_there(site, browser, "sign in", goes_on=secret))
-    if visit.browser is None:
-        site.cookies.set_session(response, browser)
-    return response
+    return site.in_session(
+        visit, lambda browser: site.redirect(address_there(site, browser, "sign in", goes_on=secret))
+    )
 
 
 def join(site: Site, visit: Visit) -> Response:
@@ -103,8 +101,7 @@ def choose_name(site: Site, visit: Visit) -> Response:
 
 def provider_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show as whom the person signs in at the provider, and the form that changes this."""
-    notice = visit.parameters.get("notice", ("",))[0]
-    return _page(site, visit, browser, user, notice=notice if notice in NOTICES else "")
+    return _page(site, visit, browser, user, notice=visit.notice(NOTICES))
 
 
 def ask_to_link(site: Site, visit: Visit, browser: Browser, user: User) -> Response:

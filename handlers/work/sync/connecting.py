@@ -395,9 +395,6 @@ def _bank_name(text: str) -> str:
 
 
 def _step_of(content: Mapping[str, Any]) -> Question | Redirect | None:
-    found = content.get("step")
-    if found is None:
-        return None
-    return (
-        convert(found, Redirect) if "url" in found else convert(found, Question, dec_hook=lambda _, text: unpack(text))
-    )
+    found = content.get("step") or {}
+    kind: type[Question | Redirect] = Redirect if "url" in found else Question
+    return convert(found, kind, dec_hook=lambda _, text: unpack(text)) if found else None

@@ -26,7 +26,8 @@ def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
     mine = [each for each in accounts.of_user(session, user_id) if each.connection_id not in shares]
     owned = {each.id: each for each in mine}
     found = list(_found(session, user_id, owned, today))
-    stored.reconcile(session, user_id, [LEDGER], found, today=today)
+    is_known = looks.is_past(session, user_id)
+    stored.reconcile(session, user_id, [LEDGER], found, today=today, is_known=lambda _: is_known)
     is_open = any(each.stage == NEW for each in found)
     looks.keep_ledgers(session, user_id, owned, look_on=today + timedelta(days=1) if is_open else None)
 
