@@ -27,9 +27,9 @@ KNOWN_ID_SHARE = 0.6  # of the ids in paths; the others are invented, and 404
 
 # a window may be inverted (decision 5), which a schema cannot say
 INVERTED_WINDOWS = ("listTransactions", "searchTransactions", "sumTransactions", "exportTransactions", "getBalances")
-SIGNED = ("listTransactionChanges", "listAccountChanges")  # their cursors cannot be invented
+WITH_CURSOR = ("listTransactionChanges", "listAccountChanges", "listNotices")  # their cursors cannot be invented
 LISTING = ("explainTransaction",)  # what `include` names has to be of a list
-OWN_RULES = SIGNED + LISTING
+OWN_RULES = WITH_CURSOR + LISTING
 ONE_AT_A_TIME = "startSync"  # 429 while a job runs, which may be for most of a run
 
 ENDLESS = ("listenToEvents",)

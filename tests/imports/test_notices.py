@@ -321,6 +321,26 @@ def test_what_is_put_off_comes_back_on_its_day_and_is_told_once_more(home: Notic
     assert home.messages() == [("notice.new", "debit.new")] * 2
 
 
+@pytest.mark.requirement("notices.state")
+def test_the_next_page_begins_after_the_last_notice_whatever_was_done_with_it(home: Noticed) -> None:
+    home.opened()
+    for payee in ("Fitnesswelt", "Stadtwerke", "Turnverein"):
+        home.brings(GIRO, booked("2026-11-18", "-29.90", payee, "Beitrag", gvc="105", mandate_reference=payee))
+    client = Served(home.eva).client()
+    query = {"state": "open", "limit": 1}
+    first = client.get("/notices", params=query).json()
+    [shown] = first["notices"]
+    assert first["nextCursor"] == shown["id"]
+    assert client.patch(f"/notices/{shown['id']}", json={"state": "dismissed"}).status_code == 200
+    second = client.get("/notices", params={**query, "cursor": shown["id"]}).json()
+    third = client.get("/notices", params={**query, "cursor": second["nextCursor"]}).json()
+    assert third["nextCursor"] is None
+    assert len({each["notices"][0]["id"] for each in (first, second, third)}) == 3
+    invented = client.get("/notices", params={**query, "cursor": "ntc_other"})
+    assert invented.status_code == 400
+    assert invented.json() == {"error": "cursor: not of this list. Begin without one"}
+
+
 @pytest.mark.requirement("notices.covered")
 def test_a_caller_sees_notices_of_the_accounts_and_kinds_that_its_grant_covers(home: Noticed) -> None:
     home.opened().brings(CARD, booked("2026-06-01", "-5.00", "Rewe", "Brot"))

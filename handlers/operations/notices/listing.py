@@ -27,22 +27,20 @@ IDS = ("accountIds", "transactionIds", "subscriptionId", "connectionId")
 def list_notices(
     services: Services, request: Request, *, state: str | None, kind: str | None, cursor: str | None, limit: int
 ) -> Json:
-    """List what the user was told, as far as the caller may see it, the latest first. Raises BadRequest for a cursor
-    that is not of this list."""
+    """List what the user was told, as far as the caller may see it, the latest first. A cursor is the notice before the
+    page, whatever has become of it since; raises BadRequest where the caller sees no such notice."""
     caller = request.principal
     with services.of(caller.user_id).transaction() as session:
-        found = visible(session, caller, states=[state] if state is not None else stored.LISTED, kind=kind)
-    first = 0
+        found = visible(session, caller)
     if cursor is not None:
-        places = [place for place, each in enumerate(found) if each.id == cursor]
-        if not places:
+        place = next((place for place, each in enumerate(found) if each.id == cursor), None)
+        if place is None:
             raise BadRequest("cursor: not of this list. Begin without one")
-        first = places[0] + 1
-    shown = found[first : first + limit]
-    has_more = first + limit < len(found)
+        found = found[place + 1 :]
+    asked = [each for each in found if state in (None, each.state) and kind in (None, each.kind)]
     return {
-        "notices": [shape(each, caller) for each in shown],
-        "nextCursor": shown[-1].id if has_more else None,
+        "notices": [shape(each, caller) for each in asked[:limit]],
+        "nextCursor": asked[limit - 1].id if len(asked) > limit else None,
     }
 
 
@@ -69,17 +67,14 @@ def change_notice(services: Services, request: Request, *, id: str, body: Mappin
     return services.alone(user_id, work)
 
 
-def visible(
-    session: Session, caller: Principal, *, states: Sequence[str] = stored.LISTED, kind: str | None = None
-) -> list[Notice]:
+def visible(session: Session, caller: Principal, *, states: Sequence[str] = stored.LISTED) -> list[Notice]:
     """The notices in these states that the caller may see, the latest first; those about hidden accounts are left out,
     but for the question whether two accounts are one."""
     shown = {each.id for each in accounts.of_user(session, caller.user_id)}
     return [
         each
         for each in stored.of_user(session, caller.user_id, states=states)
-        if (kind is None or each.kind == kind)
-        and may_see(caller, each.kind, each.content["accountIds"])
+        if may_see(caller, each.kind, each.content["accountIds"])
         and (each.kind == "account.same" or shown.issuperset(each.content["accountIds"]))
     ]
 
