@@ -323,11 +323,11 @@ def test_what_is_put_off_comes_back_on_its_day_and_is_told_once_more(home: Notic
 
 @pytest.mark.requirement("notices.state")
 def test_the_next_page_begins_after_the_last_notice_whatever_was_done_with_it(home: Noticed) -> None:
-    home.opened()
-    for payee in ("Fitnesswelt", "Stadtwerke", "Turnverein"):
-        home.brings(GIRO, booked("2026-11-18", "-29.90", payee, "Beitrag", gvc="105", mandate_reference=payee))
+    payees = ("Fitnesswelt", "Stadtwerke", "Turnverein")
+    debits = [booked("2026-11-18", "-29.90", each, "Beitrag", gvc="105", mandate_reference=each) for each in payees]
+    home.opened().brings(GIRO, *debits)
     client = Served(home.eva).client()
-    query = {"state": "open", "limit": 1}
+    query: dict[str, Any] = {"state": "open", "kind": "debit.new", "limit": 1}
     first = client.get("/notices", params=query).json()
     [shown] = first["notices"]
     assert first["nextCursor"] == shown["id"]
