@@ -1,4 +1,5 @@
-"""annotate_transaction: what an assistant may say of one booking for its person, where the person has allowed that."""
+"""annotate_transaction: what an assistant may say of one booking for its person, or of its payee, where the person has
+allowed that."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,8 @@ NOTED = "note: there is one already, which the person changes on the page."
 QUOTED_MAX = 80  # letters of whom a booking is with, in a question
 NO_SUCH_NOTE = "removeNote: must be the whole note as it was written by you."
 ONE_OF_TWO = "note: either note or removeNote."
+FINER_PAYEE = "category: the person has put this payee into a finer place, and changes that on the page."
+CATEGORY_ALONE = "allOfPayee: goes with category alone. Note and tags are of one transaction."
 
 
 async def annotate_transaction(
@@ -25,12 +28,18 @@ async def annotate_transaction(
     removeNote: str | None,
     addTags: Sequence[str] | None,
     removeTags: Sequence[str] | None,
+    allOfPayee: bool,
     dryRun: bool,
 ) -> Json:
     """What the person says of one booking before and after these changes, which are made unless this is a dry run, and
     the arguments that take them back. Words of the person are never replaced: a note is added where there is none, and
-    removed by whoever knows it whole. Raises WrongArgument."""
+    removed by whoever knows it whole. With `allOfPayee` the category is that of its payee, for all bookings and those
+    to come. Raises WrongArgument."""
     booking_id = await call.booking_id(id)
+    if allOfPayee:
+        if category is None or note is not None or removeNote is not None or addTags or removeTags:
+            raise WrongArgument(CATEGORY_ALONE)
+        return await _correct_payee(call, booking_id, category, is_dry=dryRun)
     row = await call.ask("getTransaction", id=booking_id)
     before = await call.ask("getAnnotation", id=booking_id)
     changes: dict[str, Any] = {}
@@ -61,6 +70,37 @@ async def annotate_transaction(
     }
 
 
+async def _correct_payee(call: ToolCall, booking_id: str, category: str, *, is_dry: bool) -> Json:
+    row = await call.ask("getTransaction", id=booking_id)
+    wanted = _known(category)
+    body = {"transactionId": booking_id, "category": wanted or row["category"]}
+    tried = await call.ask("createCorrection", dryRun="true", body=body)
+    listed = (await call.ask("listCorrections"))["corrections"]
+    before = next((each for each in listed if each["id"] == tried["id"]), {})
+    if any(before.get(name) for name in ("detailedCategory", "ownCategoryId")):
+        raise WrongArgument(FINER_PAYEE)
+    is_done = not is_dry and wanted != before.get("category")
+    if is_done and wanted is None:
+        await call.ask("deleteCorrection", id=tried["id"])
+    elif is_done:
+        tried = await call.ask("createCorrection", dryRun="false", body=body)
+    texts, flags = await call.shape(lambda: bank_text({"payee": tried["name"]}, limit=DETAIL_LENGTH_MAX))
+    return {
+        "today": call.today,
+        "ref": booking_ref(booking_id),
+        "isDone": is_done,
+        "category": row["category"],
+        "before": {"category": before.get("category")},
+        "after": {
+            "category": wanted,
+            "transactions": tried["matching"] if wanted else before.get("matching", 0),
+            "flags": flags,
+            "bank_text": texts,
+        },
+        "undo": {"category": before.get("category") or "", "allOfPayee": True},
+    }
+
+
 CONFIRMATION = "confirmation"
 """The key of the question to the person, and of the answer to it."""
 
@@ -69,29 +109,22 @@ async def question(call: ToolCall, arguments: Json) -> Json:
     """The question whether to make these changes, for the person to answer before they are made, as the result of the
     call. Raises WrongArgument for what could not be made."""
     tried = await annotate_transaction(call, **{**arguments, "dryRun": True})
-    row = await call.ask("getTransaction", id=await call.booking_id(arguments["id"]))
-    texts, _ = bank_text({"with": row["merchantName"] or row["counterpartName"] or row["purpose"]}, limit=QUOTED_MAX)
-    wanted = [
-        *(
-            [f"category {arguments['category'] or 'as the service finds it'}"]
-            if arguments["category"] is not None
-            else []
-        ),
-        *(
-            ["note " + tried["after"]["bank_text"].get("note", "removed")]
-            if {"note", "removeNote"} & _given(arguments)
-            else []
-        ),
-        *(
-            ["tags " + tried["after"]["bank_text"].get("tags", "none")]
-            if {"addTags", "removeTags"} & _given(arguments)
-            else []
-        ),
-    ]
-    about = f"{row['bookingDate'][:10]}, {row['amount']} {row['currency']}, {texts.get('with', 'no name')}"
+    if arguments["allOfPayee"]:
+        about = (
+            f"all {tried['after']['transactions']} transactions of {tried['after']['bank_text']['payee']}, and new ones"
+        )
+        wanted = [_category_in_words(arguments["category"])]
+    else:
+        row = await call.ask("getTransaction", id=await call.booking_id(arguments["id"]))
+        texts, _ = bank_text(
+            {"with": row["merchantName"] or row["counterpartName"] or row["purpose"]}, limit=QUOTED_MAX
+        )
+        day = row["bookingDate"][:10]
+        about = f"the transaction of {day}, {row['amount']} {row['currency']}, {texts.get('with', 'no name')}"
+        wanted = _in_words(arguments, tried["after"]["bank_text"])
     asked = {
         "mode": "form",
-        "message": f"Change the transaction of {about}: {'; '.join(wanted)}?",
+        "message": f"Change {about}: {'; '.join(wanted)}?",
         "requestedSchema": {"type": "object", "properties": {}},
     }
     return {
@@ -100,16 +133,29 @@ async def question(call: ToolCall, arguments: Json) -> Json:
     }
 
 
-def _given(arguments: Json) -> set[str]:
-    return {name for name, value in arguments.items() if value is not None}
+def _in_words(arguments: Json, after: Json) -> list[str]:
+    """The changes that these arguments make; `after` are the fenced texts that follow."""
+    given = {name for name, value in arguments.items() if value is not None}
+    words = [_category_in_words(arguments["category"])] if "category" in given else []
+    words += ["note " + after.get("note", "removed")] if {"note", "removeNote"} & given else []
+    return words + (["tags " + after.get("tags", "none")] if {"addTags", "removeTags"} & given else [])
+
+
+def _category_in_words(category: str) -> str:
+    return f"category {category or 'as the service finds it'}"
+
+
+def _known(category: str) -> str | None:
+    if category not in ("", *CATEGORIES):
+        raise WrongArgument(CATEGORY)
+    return category or None
 
 
 def _category(wanted: str, before: Json) -> str | None:
-    if wanted not in ("", *CATEGORIES):
-        raise WrongArgument(CATEGORY)
+    known = _known(wanted)
     if any(before.get(name) for name in ("detailedCategory", "ownCategory", "splits", "sleepingSplits")):
         raise WrongArgument(FINER)
-    return wanted or None
+    return known
 
 
 def _note(note: str | None, removed: str | None, before: Json) -> str | None:

@@ -34,12 +34,13 @@ class WrongArgument(Exception):
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """One tool: how it is listed for clients, the operations that it calls and their scopes, and the schema of its
-    arguments."""
+    """One tool: how it is listed for clients, the operations that it calls and their scopes, `more_scopes` that some of
+    its arguments need, and the schema of its arguments."""
 
     name: str
     operations: Sequence[str]
     scopes: frozenset[str]
+    more_scopes: Mapping[str, frozenset[str]]
     listed: Json
     validator: Draft202012Validator
 
@@ -50,6 +51,11 @@ class Tool(Struct, frozen=True, kw_only=True):
     def is_listed(self, caller: Principal) -> bool:
         """Whether the caller's grant lets this tool be called: it has all its scopes, and the tool is not hidden."""
         return self.scopes <= caller.scopes and not self.is_hidden(caller)
+
+    def scopes_for(self, given: object) -> frozenset[str]:
+        """The scopes that a call with these arguments needs, which may be of any form yet."""
+        named = [scopes for name, scopes in self.more_scopes.items() if isinstance(given, dict) and given.get(name)]
+        return self.scopes.union(*named)
 
     def arguments(self, given: object) -> Json:
         """The arguments of a call by name, with defaults for those left out, None where there is no default; raises
@@ -94,7 +100,8 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
     return Tool(
         name=described["name"],
         operations=described["operations"],
-        scopes=frozenset(scope for name in described["operations"] for scope in contract.scopes(name)),
+        scopes=_scopes(described["operations"], contract),
+        more_scopes={name: _scopes(each, contract) for name, each in described.get("operationsOf", {}).items()},
         listed={
             **{name: described[name] for name in ("name", "title", "description")},
             "inputSchema": _schema_for_models(input_schema),
@@ -103,6 +110,10 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
         },
         validator=Draft202012Validator(input_schema),
     )
+
+
+def _scopes(operations: Sequence[str], contract: Contract) -> frozenset[str]:
+    return frozenset(scope for name in operations for scope in contract.scopes(name))
 
 
 def _as_meant(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -203,10 +203,11 @@ class Endpoint:
         if tool.is_hidden(caller):
             error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
             return messages.error_answer(error), True
-        if not tool.scopes <= caller.scopes:
+        scopes = tool.scopes_for(message.params.get("arguments"))
+        if not scopes <= caller.scopes:
             # A client that can ask for more does so only when HTTP says so, in either era
-            challenge = scope_challenge(self._services.settings.public_url, tool.scopes)
-            needed = " ".join(sorted(tool.scopes))
+            challenge = scope_challenge(self._services.settings.public_url, scopes)
+            needed = " ".join(sorted(scopes))
             error = RpcError(
                 messages.NOT_ALLOWED, f"Insufficient scope. Required: {needed}", id_=message.id, status=403
             )

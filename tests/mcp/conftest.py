@@ -30,6 +30,7 @@ META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+ELICITS = {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
 Json = dict[str, Any]
 
 # Without node there is nothing to run the JavaScript clients with; .ci/run installs it
@@ -82,6 +83,15 @@ class Assistant:
     def tools(self) -> list[Json]:
         listed: list[Json] = self.asks("tools/list").json()["result"]["tools"]
         return listed
+
+
+def asked(client: Assistant, arguments: Json, answers: Json | None = None) -> Json:
+    """The result of a change by a client that asks its person."""
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "annotate_transaction"}
+    params = {"name": "annotate_transaction", "arguments": arguments, "_meta": ELICITS}
+    more = {"inputResponses": answers} if answers else {}
+    result: Json = client.asks("tools/call", {**params, **more}, **headers).json()["result"]
+    return result
 
 
 def assistant(service: Service, name: str, scopes: frozenset[str] = frozenset(SCOPES)) -> Assistant:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from auth.scopes import ALL_SCOPES, READ_ANNOTATIONS, SCOPES, WRITE_ANNOTATIONS
+from auth.scopes import ALL_SCOPES, READ_ANNOTATIONS, SCOPES, WRITE_ANNOTATIONS, WRITE_RULES
 from storage import users
 from tests.explanations.conftest import Service, body_of
-from tests.mcp.conftest import Assistant, assistant
+from tests.mcp.conftest import Assistant, asked, assistant
 
 Json = dict[str, Any]
 ALLOWED = frozenset({*SCOPES, READ_ANNOTATIONS, WRITE_ANNOTATIONS})
@@ -78,3 +78,39 @@ def test_without_the_scope_it_is_neither_listed_nor_called(demo_service: Service
     id_, ref = booking(writing)
     for each in (id_, ref):
         assert stranger.error(name, id=each, note="x", dryRun=False) == "Transaction not found."
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_a_payee_is_corrected_for_all_of_its_bookings_and_given_back_to_what_held_before(
+    demo_service: Service, writing: Assistant
+) -> None:
+    row = body_of(writing.rest, "/transactions", search="spotify")["transactions"][0]
+    id_, wanted = row["id"], {"id": row["id"], "category": "HEALTH", "allOfPayee": True}
+    refused = writing.asks("tools/call", {"name": "annotate_transaction", "arguments": wanted})
+    assert (refused.status_code, WRITE_RULES in refused.text) == (403, True)
+    ruling = Assistant(assistant(demo_service, "solo", ALLOWED | {WRITE_RULES}).http, writing.rest)
+
+    def found() -> set[str]:
+        return {each["category"] for each in body_of(writing.rest, "/transactions", search="spotify")["transactions"]}
+
+    was = found()
+    tried = ruling.answer("annotate_transaction", **wanted)
+    assert (tried["isDone"], found()) == (False, was)
+    assert tried["after"]["transactions"] > 1
+    question = asked(ruling, {**wanted, "dryRun": False})["inputRequests"]["confirmation"]["params"]["message"]
+    about = f"all {tried['after']['transactions']} transactions of «Spotify», and new ones"
+    assert question == f"Change {about}: category HEALTH?"
+    done = ruling.answer("annotate_transaction", **wanted, dryRun=False)
+    assert (done["isDone"], done["before"], found()) == (True, {"category": None}, {"HEALTH"})
+    again = ruling.answer("annotate_transaction", **wanted | {"category": "RENT"}, dryRun=False)
+    assert (again["undo"]["category"], found()) == ("HEALTH", {"RENT"})
+    ruling.answer("annotate_transaction", id=id_, **again["undo"], dryRun=False)
+    assert found() == {"HEALTH"}
+    ruling.answer("annotate_transaction", id=id_, **done["undo"], dryRun=False)
+    assert found() == was
+    twice = ruling.answer("annotate_transaction", id=id_, **done["undo"], dryRun=False)
+    assert (twice["isDone"], found()) == (False, was)
+    assert "category alone" in ruling.error("annotate_transaction", **wanted, note="x")
+    finer = writing.rest.post("/corrections", json={"transactionId": id_, "detailedCategory": "MUSIC_AUDIO"}).json()
+    assert "finer place" in ruling.error("annotate_transaction", **wanted, dryRun=False)
+    writing.rest.delete(f"/corrections/{finer['id']}")

@@ -22,13 +22,12 @@ from handlers.settings import load
 from handlers.work.services import open_services
 from storage import users
 from tests.explanations.conftest import Service, body_of
-from tests.mcp.conftest import META, Assistant, assistant
+from tests.mcp.conftest import Assistant, asked, assistant
 from tests.mcp.test_annotating import ALLOWED, booking, said, writing
 from tests.running import running
 
 __all__ = ["writing"]  # a fixture of the tests of changes, for these too
 
-ELICITS = {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
 URIS = ["bankdata://accounts", "bankdata://categories", "bankdata://profile"]
 Json = dict[str, Any]
 
@@ -58,15 +57,6 @@ def test_accounts_categories_and_profile_are_read_as_far_as_the_grant_goes(
     assert [each["uri"] for each in narrow.asks("resources/list").json()["result"]["resources"]] == [URIS[0], URIS[2]]
     refused = narrow.asks("resources/read", {"uri": URIS[1]})
     assert refused.json()["error"]["code"] == -32602
-
-
-def asked(client: Assistant, arguments: Json, answers: Json | None = None) -> Json:
-    """The result of a change by a client that asks its person."""
-    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "annotate_transaction"}
-    params = {"name": "annotate_transaction", "arguments": arguments, "_meta": ELICITS}
-    more = {"inputResponses": answers} if answers else {}
-    result: Json = client.asks("tools/call", {**params, **more}, **headers).json()["result"]
-    return result
 
 
 @pytest.mark.requirement("mcp.tools")
