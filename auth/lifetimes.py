@@ -8,6 +8,7 @@ from datetime import timedelta
 
 # People at a browser
 SESSION = timedelta(days=7)
+SESSION_BY_PROVIDER = timedelta(days=1)  # then the household's provider says anew whether somebody may come in
 SESSION_IDLE = timedelta(hours=12)  # without a visit
 SESSION_SEEN_EVERY = timedelta(minutes=5)  # how often a visit is stored at most, so that not every page writes
 SECOND_STEP = timedelta(minutes=5)  # from the password to the second factor
@@ -49,3 +50,8 @@ CLIENT_DOCUMENT_MIN, CLIENT_DOCUMENT_MAX = timedelta(minutes=5), timedelta(days=
 # What is remembered
 ACCESS_RECORD = timedelta(days=396)  # 13 months: the last month can be compared with the same one a year ago
 SWEEP_EVERY = timedelta(minutes=10)
+
+
+def of_session(*, is_by_provider: bool) -> timedelta:
+    """How long a browser session lasts at most from its sign-in on."""
+    return SESSION_BY_PROVIDER if is_by_provider else SESSION

@@ -46,7 +46,7 @@ from handlers.web.request_durations import RequestDurations
 from handlers.web.sockets.http_protocol import HttpProtocol
 from handlers.web.sockets.listening_socket import CannotListen
 from handlers.web.sockets.peers import Peers
-from handlers.web.steps.guard import guard, session_in_memory
+from handlers.web.steps.guard import guard, person_in_memory
 from handlers.web.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.web.steps.turns import Turns
 from handlers.work.services import Services
@@ -103,7 +103,7 @@ def application(
         ),
         public_url=settings.public_url,
         limiter=limiter,
-        session_of=partial(session_in_memory, services.authorization.access.principal_in_memory),
+        person_of=partial(person_in_memory, services.authorization.access.principal_in_memory),
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=_further_apis(services, contract, functions, turns, limiter),

@@ -53,8 +53,8 @@ class Sessions:
 
     def resume(self, secret: str | None) -> Browser | None:
         """The browser of a session cookie, whether or not somebody is signed in; None where the session is unknown,
-        older than seven days or unused for twelve hours. Notes in the store that the session was seen, at most every
-        five minutes."""
+        older than seven days, of one day for who came by the provider, or unused for twelve hours. Notes in the store
+        that the session was seen, at most every five minutes."""
         now = self._now()
         if not secret or len(secret) > 100:
             return None
@@ -225,5 +225,5 @@ def _via(row: BrowserSession) -> Via | None:
 
 def _is_over(row: BrowserSession, now: datetime) -> bool:
     """Whether a session has ended, or begins so far ahead that a wrong clock made it and its end would not come."""
-    age = now - row.created_at
-    return now - row.seen_at >= lifetimes.SESSION_IDLE or not -lifetimes.SESSION_SEEN_EVERY < age < lifetimes.SESSION
+    age, most = now - row.created_at, lifetimes.of_session(is_by_provider=row.identity_hash is not None)
+    return now - row.seen_at >= lifetimes.SESSION_IDLE or not -lifetimes.SESSION_SEEN_EVERY < age < most

@@ -62,7 +62,8 @@ class Grants:
         ends = now + min(lifetime or lifetimes.GRANT, lifetimes.GRANT)
         if session_hash is not None:
             row = browsers.find(session, session_hash)
-            session_ends = row.created_at + lifetimes.SESSION if row is not None else now
+            lasts = lifetimes.of_session(is_by_provider=row is not None and row.identity_hash is not None)
+            session_ends = row.created_at + lasts if row is not None else now
             ends = min(session_ends, now + lifetimes.CODE + lifetimes.ACCESS_TOKEN)
         grant = Grant(
             id=new_grant_id(),

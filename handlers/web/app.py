@@ -79,7 +79,7 @@ def create_app(
     unavailable: Mapping[type[Exception], type[Unavailable]] | None = None,
     validate_responses: bool = False,
     turns: Turns | None = None,
-    session_of: Callable[[Scope], str | None] = lambda _scope: None,
+    person_of: Callable[[Scope], str | None] = lambda _scope: None,
 ) -> ASGIApp:
     """Build the ASGI application that serves the contract (the bytes of openapi.json), the `extra_apis` and the pages,
     without knowing anything of the store. Raises ValueError if descriptions and operations do not fit, or if an
@@ -91,8 +91,8 @@ def create_app(
     is a context around all serving. `unknown_page` is shown to people who open an address that does not exist.
     `unavailable` are failures that pass, with their refusals (503), `is_failure` tells failures from orders to end.
     `validate_responses` also checks answers against the descriptions. `turns` is given where something else calls the
-    operations too, so that both wait in the same line. `session_of` gives the browser session of a request, which has a
-    budget of its own.
+    operations too, so that both wait in the same line. `person_of` gives the person who asks in a browser session,
+    and has one budget for all of theirs.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     call_operation = partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns())
@@ -100,7 +100,7 @@ def create_app(
     application = _connexion(pages, extra_apis, lifespan, validate_responses=validate_responses)
     for api in _checked(main, extra_apis):
         # The order of checks is decision 29: 429, then 401, 403, 400, 404. Other APIs limit requests in their own way
-        first = limits(limiter, session_of) if api is main else partial(_own_words, failure_answer=api.failure_answer)
+        first = limits(limiter, person_of) if api is main else partial(_own_words, failure_answer=api.failure_answer)
         steps = [first, api.guard or guard, validation, call_operation]
         application.apis.append(_described(api, steps, validate_responses=validate_responses))
     _build(application)

@@ -261,12 +261,12 @@ def test_a_server_that_cannot_count_does_not_start_and_leaves_nothing_open(
 
 
 @pytest.mark.requirement("interface.8.rate")
-def test_the_page_spends_the_budget_of_its_session_and_not_that_of_the_household(
+def test_the_page_spends_the_budget_of_its_person_and_not_that_of_the_household(
     make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient], clock: Hand
 ) -> None:
-    def session_of(scope: Scope) -> str | None:
-        return dict(scope["headers"]).get(b"x-session", b"").decode() or None
+    def person_of(scope: Scope) -> str | None:
+        return dict(scope["headers"]).get(b"x-person", b"").decode() or None
 
-    client = connect(make_app(limiter=Limiter(rate=Rate(2, 60), clock=clock), session_of=session_of))
-    asked = [client.get("/api/v1/accounts", headers={"x-session": each}).status_code for each in ("a", "b", "", "") * 2]
+    client = connect(make_app(limiter=Limiter(rate=Rate(2, 60), clock=clock), person_of=person_of))
+    asked = [client.get("/api/v1/accounts", headers={"x-person": each}).status_code for each in ("a", "b", "", "") * 2]
     assert asked == [200, 200, 200, 200, 200, 200, 429, 429]

@@ -68,16 +68,16 @@ async def caller_of(scope: Scope, authenticate: Authenticate, challenge: Challen
     return caller
 
 
-def session_in_memory(remembered: Callable[[str], Principal | None], scope: Scope) -> str | None:
-    """The browser session to which the token of a request belongs, as far as `remembered` knows the token; None for all
-    others, which are told so later."""
+def person_in_memory(remembered: Callable[[str], Principal | None], scope: Scope) -> str | None:
+    """The person in whose browser sessions the token of a request was issued, as far as `remembered` knows the token;
+    None for all others, which are told so later."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     token = _bearer_token(sent[0]) if len(sent) == 1 else None
     try:
         caller = remembered(token) if token is not None else None
     except InvalidToken:
         return None
-    return caller.session if caller is not None else None
+    return caller.user_id if caller is not None and caller.session is not None else None
 
 
 @lru_cache(maxsize=HEADERS_REMEMBERED)  # matching a token costs more than looking it up

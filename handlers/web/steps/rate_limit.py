@@ -120,9 +120,9 @@ class Limiter:
         self._failed_at = None
 
 
-def limits(limiter: Limiter, session_of: Callable[[Scope], str | None]) -> Make:
-    """The step that limits requests: operations whose contract lists 429 share one budget per client address, those of
-    a browser session that `session_of` knows one of their own. Their answers state the rest in RateLimit headers;
+def limits(limiter: Limiter, person_of: Callable[[Scope], str | None]) -> Make:
+    """The step that limits requests: operations whose contract lists 429 share one budget per client address, those
+    in browser sessions one per person whom `person_of` knows. Their answers state the rest in RateLimit headers;
     TooManyRequests is raised when none is left.
 
     GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never refused.
@@ -136,7 +136,7 @@ def limits(limiter: Limiter, session_of: Callable[[Scope], str | None]) -> Make:
 
         async def count(scope: Scope, receive: Receive, send: Send) -> None:
             asked = call.current(scope)
-            quota = await limiter.take("default", rate, session_of(scope) or asked.client_address)
+            quota = await limiter.take("default", rate, person_of(scope) or asked.client_address)
             asked.headers += (
                 policy,
                 (b"ratelimit", b'"default";r=%d;t=%d' % (quota.remaining, quota.reset_seconds)),

@@ -299,6 +299,25 @@ def test_the_back_channel_ends_the_session_of_a_sid_and_of_a_sub_all_by_this_pro
 
 
 @pytest.mark.requirement("oauth.provider")
+def test_whoever_is_thrown_out_of_the_group_there_is_out_here_within_a_day(with_provider: Made) -> None:
+    world, provider = with_provider(groups_claim="groups", groups=("bank",))
+    linked(world, provider)
+    provider.claims = {"groups": ["bank"]}
+    browser, _answer = signs_in(world, provider)
+    by_password = signed_in(world)
+    provider.claims = {"groups": []}
+    for _ in range(3):
+        world.clock.forward(hours=7)
+        assert is_in(browser)
+        assert is_in(by_password)
+    world.clock.forward(hours=3)
+    assert not is_in(browser)
+    assert is_in(by_password)
+    again, answer = signs_in(world, provider)
+    assert (answer.status_code, is_in(again)) == (403, False)
+
+
+@pytest.mark.requirement("oauth.provider")
 def test_a_provider_that_is_away_is_said_and_the_password_stays(with_provider: Made) -> None:
     world, provider = with_provider()
     provider.replies[".well-known/openid-configuration"] = ProviderAway("id.example: ConnectError")
