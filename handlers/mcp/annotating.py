@@ -76,7 +76,7 @@ async def _correct_payee(call: ToolCall, booking_id: str, category: str, *, is_d
     body = {"transactionId": booking_id, "category": wanted or row["category"]}
     tried = await call.ask("createCorrection", dryRun="true", body=body)
     listed = (await call.ask("listCorrections"))["corrections"]
-    before = next((each for each in listed if each["id"] == tried["id"]), {})
+    before: Json = next((each for each in listed if each["id"] == tried["id"]), {})
     if any(before.get(name) for name in ("detailedCategory", "ownCategoryId")):
         raise WrongArgument(FINER_PAYEE)
     is_done = not is_dry and wanted != before.get("category")

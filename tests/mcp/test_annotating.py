@@ -62,7 +62,9 @@ def test_words_of_the_person_are_neither_replaced_nor_told_outside_of_the_fence(
     told = writing.answer("annotate_transaction", id=ref, addTags=["x"])
     assert words not in json.dumps(told)
     assert "looks_like_instructions" in told["before"]["flags"]
-    writing.rest.patch(f"/transactions/{id_}/annotation", json={"note": None, "detailedCategory": None})
+    writing.rest.patch(
+        f"/transactions/{id_}/annotation", json={"note": None, "detailedCategory": None, "category": None}
+    )
 
 
 @pytest.mark.requirement("mcp.tools")

@@ -194,6 +194,10 @@ class Shaped(ToolCall, kw_only=True):
                 told = {"value": "OTHER", "rule": "default", "reason": "Nothing in the booking says more."}
                 named = {**told, "value": self.texts[0]}
                 return {"type": told, "category": told, "merchantName": named, "transfer": None}
+            case "createCorrection":
+                return {"id": "cor_0", "name": self.texts[0], "matching": 1}
+            case "listCorrections":
+                return {"corrections": []}
             case "startSync":
                 jobs = [{"syncId": f"s{at}", "status": "failed", "error": text} for at, text in enumerate(self.texts)]
                 return {"syncJobs": jobs, "skippedConnections": 0}
@@ -273,7 +277,8 @@ async def answers(texts: Sequence[str]) -> list[Json]:
         said.append(await tools.get_forecast(call_with(texts[at : at + EVENTS_MAX]), None, 30))
     for text in texts:
         said.append(await tools.get_transaction(call_with([text]), "txn_0", includeIban=True))
-        said.append(await annotate_transaction(call_with([text]), "txn_0", None, None, None, ["x"], None, dryRun=True))
+        said.append(await annotate_transaction(call_with([text]), "txn_0", None, None, None, ["x"], None, False, True))
+        said.append(await annotate_transaction(call_with([text]), "txn_0", "RENT", None, None, None, None, True, True))
         said.append(await tools.explain_figure(call_with([text]), "recurring_payment", "sub_0", None, 1, 50))
     return said
 
