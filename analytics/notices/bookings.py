@@ -171,7 +171,7 @@ def _new_debit(each: NoticedBooking, today: date, iban: str | None) -> Finding:
     is_urgent = each.day >= today - RECENT or (until is not None and until >= today + WORTH_LOOKING)
     return Finding(
         kind="debit.new",
-        subject=(each.creditor_id or "").upper() or each.mandate or each.payee,
+        subject="\n".join(sorted(name.partition(" ")[2] for name in each.names)) or str(each.mandate),
         day=each.day,
         within=KNOWN_FOR.days,
         message=f"debit.new.{message}",
@@ -232,7 +232,7 @@ def _pairs(of_payee: Sequence[NoticedBooking]) -> list[tuple[NoticedBooking, Not
 def _double(one: NoticedBooking, other: NoticedBooking) -> Finding:
     return Finding(
         kind="charge.double",
-        subject=f"{one.payee}|{one.amount}|{one.currency}",
+        subject=f"{one.account_id}|{one.payee}|{one.amount}|{one.currency}",
         day=other.day,
         within=PAIR.days,
         message="charge.double",
@@ -289,7 +289,7 @@ def _is_paid_again(each: NoticedBooking, later: NoticedBooking) -> bool:
 def _failed(each: NoticedBooking, original: NoticedBooking | None) -> Finding:
     return Finding(
         kind="payment.failed",
-        subject=f"{each.payee}|{each.amount}|{each.currency}",
+        subject=f"{each.account_id}|{each.payee}|{each.amount}|{each.currency}",
         day=each.day,
         within=1,
         message="payment.failed",

@@ -28,9 +28,9 @@ KINDS = (*INTERRUPTS, *ON_THE_PAGE)
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """Something to tell. Kind, `subject` (such as a mandate or a payee) and `day` make one cause: found again on a day
-    at most `within` days off, it is the same, whatever ids its rows have now; with `is_lasting` it is the same until it
-    was not found once. Another `stage` of it is told once more.
+    """Something to tell. Kind, `subject` (such as a mandate or a payee; any one of its lines is enough) and `day` make
+    one cause: found again on a day at most `within` days off, it is the same, whatever ids its rows have now; with
+    `is_lasting` it is the same until it was not found once. Another `stage` of it is told once more.
 
     `message` names its sentence and `arguments` fill it. `cause_day` is the day of the booking that it is about, None
     for what holds now. After `ends_on` it is over by itself; None: once it is not found. `interrupts` False: it only

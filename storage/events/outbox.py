@@ -43,7 +43,7 @@ def settle(session: Session, user_id: str, state: int, now: datetime, balances: 
         *_changed_statuses(session, user_id),
         *_ended_syncs(session, user_id),
         *consent_notices.due(session, user_id, now),
-        *_low_balances(session, user_id, balances),
+        *_low_balances(session, user_id, balances, now),
         *_payments(session, user_id),
     ]
     from_state.settle(session, user_id, now, balances, with_bookings=bool(changed))
@@ -116,9 +116,10 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
     ]
 
 
-def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal | None]) -> _Found:
+def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal | None], now: datetime) -> _Found:
     """One event for each account that is not hidden and whose balance has fallen below the user's limit. Notes which
-    balances are below it, so that the next event comes only after a balance has not been below it in between."""
+    balances are below it since when, so that the next event comes only after a balance has not been below it in
+    between."""
     found: _Found = []
     for row in session.rows(
         "SELECT account_id, amount, is_low FROM balance_alerts WHERE user_id = $1 ORDER BY account_id", user_id
@@ -127,7 +128,7 @@ def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal
         if balance is None or (balance < row["amount"]) == row["is_low"]:
             continue
         alert = {"user_id": user_id, "account_id": row["account_id"]}
-        set_values(session, "balance_alerts", alert, is_low=not row["is_low"])
+        set_values(session, "balance_alerts", alert, is_low=not row["is_low"], low_since=now.date())
         found += [] if row["is_low"] else [("balance.low", row["account_id"], {})]
     return found
 

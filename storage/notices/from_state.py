@@ -102,20 +102,20 @@ def _failing_since(session: Session, user_id: str, connection_id: str) -> dateti
 
 
 def _low_balances(session: Session, user_id: str, now: datetime) -> Iterator[Finding]:
-    """The accounts below the limit of their person, but for those that are told to run short anyway."""
+    """The accounts below the limit of their person, since one day, but for those that are told to run short anyway."""
     rows = session.rows(
-        "SELECT b.account_id, b.amount, a.currency, a.balance FROM balance_alerts AS b, accounts AS a"
+        "SELECT b.account_id, b.amount, b.low_since, a.currency, a.balance FROM balance_alerts AS b, accounts AS a"
         " WHERE b.user_id = $1 AND a.user_id = $1 AND a.id = b.account_id AND a.hidden_at IS NULL AND b.is_low"
         " AND a.balance IS NOT NULL"
         " AND NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.user_id = $1 AND n.kind = 'overdraft.ahead'"
-        " AND n.subject = b.account_id AND n.state = ANY($2::TEXT[])) ORDER BY b.account_id",
+        " AND strpos(n.subject, b.account_id) > 0 AND n.state = ANY($2::TEXT[])) ORDER BY b.account_id",
         *(user_id, list(LIVE)),
     )
     for row in rows:
         yield Finding(
             kind="balance.low",
             subject=row["account_id"],
-            day=now.date(),
+            day=row["low_since"] or now.date(),
             is_lasting=True,
             message="balance.low",
             arguments={

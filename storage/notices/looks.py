@@ -6,9 +6,10 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
-from storage.database import Session, Transaction, as_json, put_row
+from storage.database import Session, Transaction, as_json, put_row, set_values
 
 PIECE = 50  # users read at once
+BEHIND = timedelta(days=5)  # what comes later for days before that was known to its person
 
 
 class NoticeLook(Struct, frozen=True, kw_only=True):
@@ -71,6 +72,17 @@ def take(session: Session, due: DueLook, *, today: date) -> bool:
         *(due.user_id, today, today + timedelta(days=1)),
     )
     return changed > 0
+
+
+def join(session: Session, user_id: str, account_ids: Collection[str]) -> None:
+    """Have each of these accounts count as known as far as the last known of them: they become one, or are two again,
+    which makes nothing new of their bookings until then."""
+    last = last_look(session, user_id).last_days
+    days = [last[id_] for id_ in account_ids if id_ in last]
+    if days:
+        until = dict.fromkeys(account_ids, max(days) + BEHIND)
+        accounts = as_json({id_: day.isoformat() for id_, day in {**last, **until}.items()})
+        set_values(session, "notice_looks", {"user_id": user_id}, accounts=accounts)
 
 
 def keep_ledgers(session: Session, user_id: str, account_ids: Collection[str], *, look_on: date | None) -> None:

@@ -59,15 +59,13 @@ def of_kinds(session: Session, user_id: str, kinds: Collection[str]) -> list[Not
 
 def days_due(session: Session, user_id: str) -> list[date]:
     """The days on which something becomes of the user's notices though nothing comes: what was put off is open again,
-    what has an end is over, and what waits for another day has come to it."""
+    what has an end is over."""
     rows = session.rows(
-        "SELECT state, ends_on, snoozed_until, stage, created_at FROM notices"
-        " WHERE user_id = $1 AND state = ANY($2::TEXT[])",
+        "SELECT ends_on, snoozed_until FROM notices WHERE user_id = $1 AND state = ANY($2::TEXT[])",
         *(user_id, list(LIVE)),
     )
     ends = [row["ends_on"] + DAY for row in rows if row["ends_on"] is not None]
-    rests = [row["snoozed_until"] for row in rows if row["snoozed_until"] is not None]
-    return [*ends, *rests, *(row["created_at"].date() + DAY for row in rows if row["stage"] == "new")]
+    return [*ends, *(row["snoozed_until"] for row in rows if row["snoozed_until"] is not None)]
 
 
 def find(session: Session, user_id: str, id_: str) -> Notice | None:
@@ -127,7 +125,11 @@ def reconcile(
 
 
 def _is_same(one: Notice, each: Finding) -> bool:
-    if (one.kind, one.subject) != (each.kind, each.subject):
+    if one.kind != each.kind:
+        return False
+    if each.cause_day is not None and not set(each.transaction_ids).isdisjoint(one.content["transactionIds"]):
+        return True  # another source words its bookings otherwise
+    if one.subject != each.subject and set(one.subject.splitlines()).isdisjoint(each.subject.splitlines()):
         return False
     if each.is_lasting and one.state not in ("over", "withdrawn"):
         return True
@@ -154,8 +156,9 @@ def add(session: Session, user_id: str, each: Finding, *, today: date, is_known:
 
 
 def _meet_again(session: Session, user_id: str, one: Notice, each: Finding) -> None:
-    """Store what is found again as it is now. It is open again where it was withdrawn or over; and told once more where
-    it has come to another stage."""
+    """Store what is found again as it is now, and by what it may be found the next time. It is open again where it was
+    withdrawn or over; and told once more where it has come to another stage."""
+    _add_lines(session, user_id, one, each.subject.splitlines())
     if one.state == "known":
         return
     values = _values(each)
@@ -221,6 +224,22 @@ def _id_of(user_id: str, each: Finding) -> str:
 
 def _notice(row: Row) -> Notice:
     return Notice(**{**row, "content": json.loads(row["content"])})
+
+
+def hand_over(session: Session, user_id: str, account_id: str, other_id: str) -> None:
+    """Have what was told of an account count as told of the other one, too: they become one, or are two again."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM notices WHERE user_id = $1 AND strpos(subject, $2) > 0",
+                        user_id, account_id)  # fmt: skip
+    for one in map(_notice, rows):
+        _add_lines(session, user_id, one, one.subject.replace(account_id, other_id).splitlines())
+
+
+def _add_lines(session: Session, user_id: str, one: Notice, lines: Sequence[str]) -> None:
+    """Have a stored notice be found again by these lines, too."""
+    known = dict.fromkeys(one.subject.splitlines())
+    if not known.keys() >= set(lines):
+        subject = "\n".join({**known, **dict.fromkeys(lines)})
+        set_values(session, "notices", {"user_id": user_id, "id": one.id}, subject=subject)
 
 
 def told_now(session: Session, user_id: str, now: datetime) -> list[tuple[str, str, dict[str, Any]]]:

@@ -10,6 +10,7 @@ from storage import accounts, connections
 from storage.accounts import Difference
 from storage.database import Row, Session, Transaction, set_values
 from storage.importing import account_identity, contributions
+from storage.notices import looks, stored
 from storage.recurring import added
 from storage.undo_and_merge import baseline
 from storage.undo_and_merge.rebuild import Rebuilt, rebuild, set_settings, settings_of
@@ -63,6 +64,8 @@ def merge(
     ranked = _ranked(session, user.id, settings, target_id) if is_new_iban else {}
     _end_questions(session, user.id, source_id=source_id, target_id=target_id)
     baseline.hand_over(session, user.id, source_id, target_id)
+    stored.hand_over(session, user.id, source_id, target_id)
+    looks.join(session, user.id, [source_id, target_id])
     set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
     added.hand_over(session, user.id, source_id, target_id)
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
@@ -88,6 +91,8 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
     _move_ranks(session, user.id, source_id, -(chosen.iban_rank or 0))
     both = {source_id, chosen.into}
+    stored.hand_over(session, user.id, chosen.into, source_id)
+    looks.join(session, user.id, both)
     rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both)
     settings = {name: getattr(chosen, name) for name in ("id", "given_name", "hidden_at", "perhaps_same_as")}
     set_settings(session, user.id, [settings])

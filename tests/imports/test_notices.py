@@ -1,15 +1,16 @@
 """What is worth telling is told once per cause, in time, to whom it concerns; and nothing is told of old data."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from analytics.records import StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers.work.sync.detection import detect_after_import
+from handlers.work.sync.notices.ledgers import look_at_ledgers
 from storage import backup, connections, users
 from storage.events import outbox
 from storage.notices import looks
@@ -410,3 +411,96 @@ def test_of_what_another_person_shares_its_receiver_hears_what_is_urgent_alone(h
     )
     look(home)
     assert home.told() == [("payment.failed", "open")]
+
+
+@pytest.mark.requirement("notices.once")
+def test_what_another_source_says_of_a_debit_makes_no_second_cause(home: Noticed) -> None:
+    worded = gym("2026-11-17")
+    bare = booked("2026-11-17", "-29.90", "Fitnesswelt", "Beitrag", gvc="105")
+    home.opened().brings(GIRO, bare)
+    [told] = home.notices()
+    home.bring(GIRO, worded, of=home.files)
+    look(home)
+    [first, _] = undoable_imports.of_user(home.eva.services.everybody, home.eva.user.id)[-2:]
+    home.eva.undo(first.job_id)
+    look(home)
+    [same] = home.notices()
+    assert (same["id"], same["state"]) == (told["id"], "open")
+    assert home.messages() == [("notice.new", "debit.new")]
+
+
+OTHER = AccountRecord(stable_key="other", currency="EUR", name="Zweites")
+
+
+@pytest.mark.requirement("notices.once")
+def test_a_cause_is_that_of_its_account_and_outlives_a_merge_and_a_separation(home: Noticed) -> None:
+    def card(month: int, day: int, amount: str, purpose: str = "Kauf") -> TransactionRecord:
+        return booked(f"2026-{month:02}-{day}", amount, "Kino", purpose, gvc="106")
+
+    usual = [card(month, 10, f"-{month}.00") for month in range(5, 11)]
+    twice = [card(11, 17, "-24.00"), card(11, 18, "-24.00", "Kauf 2")]
+    home.opened(*usual).brings(OTHER, *usual)
+    home.brings(GIRO, *twice)
+    home.brings(OTHER, *twice)
+    assert home.told() == [("charge.double", "open")] * 2
+    giro, other = (home.account(each) for each in (GIRO, OTHER))
+    home.do("accounts merge", account=other, into=giro)
+    look(home)
+    home.do("accounts separate", account=other)
+    look(home)
+    assert home.told() == [("charge.double", "open")] * 2
+    assert home.messages().count(("notice.new", "charge.double")) == 2
+
+
+@pytest.mark.requirement("notices.once")
+def test_one_fall_of_a_balance_is_told_once_though_a_shortfall_is_told_between(home: Noticed) -> None:
+    home.becomes(date(2026, 11, 1))
+    rent = [booked(f"2026-{month:02}-20", "-800.00", "Vermieter", "Miete", gvc="117") for month in range(6, 11)]
+    home.opened(*paid(6, 7, 8, 9, 10), *rent)
+    home.becomes(date(2026, 11, 12))
+    at(home, "950.00")
+    services, user_id = home.eva.services, home.eva.user.id
+    services.everybody.atomically(lambda session: outbox.set_alert(session, user_id, str(home.account(GIRO)), 1000))
+    assert home.told() == [("balance.low", "open")]
+    home.becomes(date(2026, 11, 13))
+    at(home, "650.00", booked("2026-11-13", "-300.00", "Werkstatt", "Reparatur"))
+    assert home.told() == [("overdraft.ahead", "open"), ("balance.low", "over")]
+    home.becomes(date(2026, 11, 14))
+    at(home, "900.00", booked("2026-11-14", "250.00", "Oma", "Geschenk"))
+    services.everybody.changes(user_id)
+    assert home.told() == [("overdraft.ahead", "over"), ("balance.low", "open")]
+    assert home.messages().count(("notice.new", "balance.low")) == 1
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_an_account_with_much_on_it_is_looked_at_before_a_payment_that_is_more(home: Noticed) -> None:
+    home.becomes(date(2026, 11, 1))
+    tax = [booked(f"{month}-20", "-1500.00", "Finanzamt", "Vorauszahlung", gvc="105", mandate_reference="STEUER-17")
+           for month in ("2025-11", "2026-02", "2026-05", "2026-08")]  # fmt: skip
+    bread = [booked(f"2026-10-{day:02}", "-6.00", "Rewe", "Brot", gvc="106") for day in range(2, 30, 3)]
+    home.brings(GIRO, *tax, *bread)
+    home.becomes(date(2026, 11, 12))
+    at(home, "1400.00", booked("2026-11-12", "-6.00", "Rewe", "Brot"))
+    assert [(each["kind"], each["amount"]) for each in home.notices()] == [("overdraft.ahead", 100.0)]
+
+
+@pytest.mark.requirement("notices.state")
+def test_a_ledger_waits_for_the_next_day_of_the_servers_calendar(home: Noticed) -> None:
+    services, user_id = home.eva.services, home.eva.user.id
+    home.opened()
+
+    def looked_at(day: int, hour: int) -> tuple[bool, int]:
+        services.clock.offset += datetime.combine(date(2026, 11, day), time(hour, 30)) - services.clock.now()
+        today = services.clock.today()
+        services.everybody.atomically(lambda session: look_at_ledgers(session, user_id, today=today))
+        return [each["interrupts"] for each in home.notices()][:1] == [True], len(home.messages())
+
+    for day, balance in ((21, "100.00"), (22, "70.00")):
+        home.becomes(date(2026, 11, day))
+        closing = StatementRecord(closing=Decimal(balance), closing_date=date(2026, 11, day))
+        home.bring(GIRO, booked(f"2026-11-{day}", "-10.00", "Rewe", "Brot"), statement=closing)
+        looked = looked_at(day, 23)  # half past midnight there
+    assert services.clock.today() == date(2026, 11, 23)
+    assert looked == (False, 1)
+    assert looked_at(23, 22) == (False, 1)
+    assert looked_at(23, 23) == (True, 2)

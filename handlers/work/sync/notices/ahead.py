@@ -8,7 +8,6 @@ import polars as pl
 
 from analytics.forecasting.flows import recurring_flows, streams_of
 from analytics.notices.ahead import Shortfall, overdraft_ahead, shortfall
-from analytics.notices.bookings import NoticedBooking
 from analytics.notices.found import Finding
 from analytics.recurring.history import Charge
 from handlers.work.sync.forecasts.series import Series, all_rows, series_of
@@ -17,7 +16,7 @@ from storage.accounts import StoredAccount
 from storage.database import Session
 
 NOT_LOOKED_AT = ("credit_card", "loan", "securities", "membership", "building_savings")
-MONTH = timedelta(days=35)
+YEAR = timedelta(days=425)  # and the days that are looked ahead
 LIMIT = Decimal(0)
 
 
@@ -25,7 +24,6 @@ def runs_short(
     session: Session,
     user_id: str,
     accounts: Sequence[StoredAccount],
-    window: Sequence[NoticedBooking],
     *,
     today: date,
     since: date,
@@ -34,15 +32,13 @@ def runs_short(
     lent: Collection[str],
 ) -> Iterator[tuple[Shortfall, Finding | None]]:
     """The shortfall of each account that does not last until the next income, within ten days with its notice. Accounts
-    that hold more than a month's expenses are not looked at. `window` are the bookings of the last months, `since` is
-    the day from which recurring payments are looked for, `asked` the day until which each account is known, `dismissed`
-    are charges of payments that do not count; what is on accounts that others share (`lent`) helps nobody else."""
-    spent: dict[str, Decimal] = {}
-    for each in window:
-        if each.amount < 0 and each.day > today - MONTH:
-            spent[each.account_id] = spent.get(each.account_id, Decimal(0)) - each.amount
+    that hold more than went out in a whole year are not looked at: no payment of theirs is known that is more. `since`
+    is the day from which recurring payments are looked for, `asked` the day until which each account is known,
+    `dismissed` are charges of payments that do not count; what is on accounts that others share (`lent`) helps nobody
+    else."""
     looked_at = [each for each in accounts if each.kind not in NOT_LOOKED_AT and each.balance is not None]
-    doubtful = [each for each in looked_at if (each.balance or 0) <= spent.get(each.id, Decimal(0))]
+    went_out = transactions.went_out(session, user_id, since=today - YEAR)
+    doubtful = [each for each in looked_at if (each.balance or 0) < went_out.get(each.id, Decimal(0))]
     if not doubtful:
         return
     ids = [each.id for each in doubtful]

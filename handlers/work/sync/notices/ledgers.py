@@ -15,7 +15,8 @@ from storage.notices.stored import LIVE
 
 LEDGER = "ledger.wrong"
 NEW, OLD, STAYS = "new", "old", "stays"
-"""The stages: of an account that was sound, of one that was not or is seen first, and there on another day still."""
+"""The stages: of an account that was sound, with the day; of one that was not or is seen first; and there on another
+day still."""
 
 
 def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
@@ -28,12 +29,13 @@ def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
     found = list(_found(session, user_id, owned, today))
     is_known = looks.is_past(session, user_id)
     stored.reconcile(session, user_id, [LEDGER], found, today=today, is_known=lambda _: is_known)
-    is_open = any(each.stage == NEW for each in found)
+    is_open = any(each.stage.startswith(NEW) for each in found)
     looks.keep_ledgers(session, user_id, owned, look_on=today + timedelta(days=1) if is_open else None)
 
 
 def _found(session: Session, user_id: str, owned: Mapping[str, StoredAccount], today: date) -> Iterator[Finding]:
-    known = {(each.subject, each.day): each for each in stored.of_kinds(session, user_id, [LEDGER])}
+    every = stored.of_kinds(session, user_id, [LEDGER])
+    known = {(line, each.day): each for each in every for line in each.subject.splitlines()}
     unsound = {subject.partition("|")[0] for (subject, _), each in known.items() if each.state in LIVE}
     sound = looks.last_look(session, user_id).checked - unsound
     for account in integrity(owned, evidence.evidence(session, user_id, list(owned)), today=today):
@@ -42,8 +44,8 @@ def _found(session: Session, user_id: str, owned: Mapping[str, StoredAccount], t
                 continue
             subject = f"{account.account_id}|{problem.kind}"
             before = known.get((subject, problem.first))
-            stage = before.stage if before is not None else NEW if account.account_id in sound else OLD
-            if before is not None and stage == NEW and before.created_at.date() < today:
+            stage = before.stage if before is not None else f"{NEW} {today}" if account.account_id in sound else OLD
+            if stage.startswith(NEW) and stage < f"{NEW} {today}":
                 stage = STAYS
             yield _wrong(problem, subject, account.account_id, owned[account.account_id].currency, stage)
 

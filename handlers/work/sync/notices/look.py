@@ -29,7 +29,7 @@ from storage import connections, transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction
 from storage.notices import looks, stored
-from storage.notices.looks import NoticeLook
+from storage.notices.looks import BEHIND, NoticeLook
 from storage.notices.stored import Notice
 
 KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "income.late", "payment.failed")
@@ -39,7 +39,6 @@ OF_SHARED = ("overdraft.ahead", "payment.failed")
 """The kinds that are told of an account that another person shares; its own person hears of the others."""
 READ = LOOKED_AT + timedelta(days=15)  # days of bookings that are read, so that what came back has its payment
 OLD = timedelta(days=3)  # of data: who knows what has come since
-BEHIND = timedelta(days=5)  # what comes later for days before that was known to its person
 YEAR = timedelta(days=425)
 ORIGINAL = ("id", "original_amount", "original_currency")
 
@@ -87,17 +86,14 @@ def look(
     payments = [_payment(each, charges) for each in recurring if each.goes_on]
     dismissed = set(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
-    window = seen.window
     short = list(
-        runs_short(
-            session, user_id, fresh, window, today=today, since=since, asked=asked, dismissed=dismissed, lent=lent
-        )
+        runs_short(session, user_id, fresh, today=today, since=since, asked=asked, dismissed=dismissed, lent=lent)
     )
     found = [
         *(notice for _, notice in short if notice is not None),
         *_of_bookings(session, user_id, seen, payments, today),
         *raised_prices(payments, _originals(rows), today=today),
-        *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], window, today=today),
+        *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], seen.window, today=today),
     ]
     stored.reconcile(
         session,
