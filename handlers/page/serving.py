@@ -1,5 +1,5 @@
-"""Serves the browser page: one HTML document without data at a fixed list of addresses, and its files below
-/assets/."""
+"""Serves the browser page: one HTML document without data at a fixed list of addresses, its files below /assets/, and
+what a device needs to install it."""
 
 import hashlib
 import html
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from starlette.routing import Route
 
-from handlers.languages import LANGUAGES, catalogue
+from handlers.languages import ENGLISH, LANGUAGES, catalogue
 from handlers.web.descriptions import specification
 from handlers.web.fixed_files import fixed_file, stylesheet
 
@@ -21,7 +21,9 @@ PLACES = (
     "/", "/transactions", "/months", "/recurring", "/accounts", "/merchants",
     "/import", "/connections", "/settings", "/signed-in",
 )  # fmt: skip
+ICON = "app-icon.png"
 YEAR_SECONDS = 31_536_000
+WORKER_HEADERS = {"cache-control": "no-cache", "content-security-policy": "default-src 'none'; img-src 'self'"}
 # The modules that the overview needs; the others are loaded with the place or the language that needs them
 FIRST = (
     "api", "auth", "charts", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
@@ -46,7 +48,29 @@ def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Rout
     return [
         *(fixed_file(f"{folder}/{name}", files[name], kept_for_good) for name in files),
         *(fixed_file(path, document, asked_again) for path in PLACES),
+        *(fixed_file(f"/{name}", content, WORKER_HEADERS) for name, content in _installed(base).items()),
     ]
+
+
+def _installed(base: str) -> dict[str, bytes]:
+    """What a device keeps under fixed names: the worker that shows what is pushed, whose place bounds what it may do;
+    the manifest; the icon."""
+    folder = resources.files("handlers.page") / "static" / "installed"
+    icon = {"src": f"{base}/{ICON}", "sizes": "512x512", "type": "image/png", "purpose": "any maskable"}
+    name = catalogue(ENGLISH).named("page")["service"]
+    manifest = {
+        **dict.fromkeys(("id", "scope", "start_url"), f"{base}/"),
+        "name": name,
+        "short_name": "Bank",
+        "display": "standalone",
+        "icons": [icon],
+    }
+    worker = _without_comments((folder / "worker.js").read_bytes())
+    return {
+        "worker.js": worker,
+        "app.webmanifest": json.dumps(manifest).encode(),
+        ICON: (folder / ICON).read_bytes(),
+    }
 
 
 @cache
@@ -104,15 +128,16 @@ def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes
 
 
 def _page_headers(auth_url: str, public_url: str) -> dict[str, str]:
-    """The headers of the page. They allow no script but ours and no markup made from text (Trusted Types), and keep
-    windows of other origins, such as sign-in pages, from accessing this one (COOP)."""
+    """The headers of the page. They allow no script but ours and no markup made from text (Trusted Types: one policy,
+    for the address of the worker), and keep windows of other origins, such as sign-in pages, from accessing this one
+    (COOP)."""
     here, there = (f"{urlsplit(url).scheme}://{urlsplit(url).netloc}" for url in (public_url, auth_url))
     asked = "'self'" if here == there else f"'self' {there}"
     return {
         "content-security-policy": (
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-            f"connect-src {asked}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-            "require-trusted-types-for 'script'; trusted-types 'none'"
+            f"connect-src {asked}; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            "require-trusted-types-for 'script'; trusted-types worker"
         ),
         "cross-origin-opener-policy": "same-origin",
         "referrer-policy": "no-referrer",

@@ -24,6 +24,7 @@ MEDIA_TYPES = {
     ".json": "application/json",
     ".png": "image/png",
     ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
 }
 
 _FILES = StaticFiles()  # without a folder: used only for its rules on If-None-Match

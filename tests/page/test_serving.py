@@ -68,12 +68,36 @@ def test_below_the_path_of_a_proxy_every_address_begins_with_it(served: Served) 
     assert {client.get(path).status_code for path in taken_off} == {200}
 
 
+@pytest.mark.requirement("page.installed")
+@pytest.mark.parametrize("base", ["", "/bank"])
+def test_a_device_installs_the_page_at_its_address_with_a_worker_that_may_do_nothing_elsewhere(
+    served: Served, base: str
+) -> None:
+    client = served(f"https://example.org{base}", f"https://example.org{base}")
+    named = re.findall(r'rel="(?:manifest|apple-touch-icon)" href="([^"]+)"', client.get("/").text)
+    assert named == [f"{base}/app.webmanifest", f"{base}/app-icon.png"]
+    manifest = client.get("/app.webmanifest")
+    assert manifest.headers["content-type"] == "application/manifest+json"
+    said = manifest.json()
+    assert {said[each] for each in ("id", "start_url", "scope")} == {f"{base}/"}
+    assert (said["display"], [each["src"] for each in said["icons"]]) == ("standalone", [f"{base}/app-icon.png"])
+    assert client.get("/app-icon.png").content.startswith(b"\x89PNG")
+    worker = client.get("/worker.js")  # beside the page: the folder of its address bounds its scope
+    assert (worker.headers["content-type"], worker.headers["cache-control"]) == (
+        "text/javascript; charset=utf-8",
+        "no-cache",
+    )
+    assert worker.headers["content-security-policy"].startswith("default-src 'none'")
+    assert not re.search(r"fetch|caches|indexedDB|importScripts", worker.text)
+
+
 @pytest.mark.requirement("page.policy")
 def test_no_script_runs_but_ours_and_no_text_becomes_markup(served: Served) -> None:
     headers = served().get("/").headers
     assert headers["content-security-policy"] == (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-        "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types worker"
     )
     assert headers["cross-origin-opener-policy"] == "same-origin"
     assert (headers["referrer-policy"], headers["x-frame-options"]) == ("no-referrer", "DENY")
