@@ -54,9 +54,9 @@ class LastWayIn(Exception):
 class AuthorizationServer:
     """The parts of the authorization server: `clients` registers apps, `sign_in` and `sessions` identify people,
     `consent` asks them, `codes` and `refresh_tokens` are exchanged for tokens, `grants` ends access, `simplefin` and
-    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `operators` look after them, `shares` say what
-    one lets another see, `access` finds the principal of each request, `record` counts what was done, `cleanup` deletes
-    what has expired."""
+    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `errands` wait for what they come back with, `operators` look
+    after them, `shares` say what one lets another see, `access` finds the principal of each request, `record` counts
+    what was done, `cleanup` deletes what has expired."""
 
     def __init__(
         self,
@@ -110,6 +110,7 @@ class AuthorizationServer:
         is_provider_only = provider is not None and provider.is_only
         self.sign_in = SignIn(database, self.sessions, throttles, *ways_in, events, now, is_provider_only)
         self.links = OneTimeLinks(database, policy, self.passwords, self.sessions, events, now)
+        self.errands = Errands(database, now)
         self.provider = self._at_provider(provider, ask, database, events, now) if provider is not None else None
         self.operators = Operators(database, self.sessions, self.access, events, now)
         self.shares = Shares(database, events, now)
@@ -125,7 +126,7 @@ class AuthorizationServer:
         return ProviderSignIn(
             IdentityProvider(settings, ask, redirect_uri=self.policy.provider_redirect_uri, events=events, now=now),
             database,
-            Errands(database, now),
+            self.errands,
             self.sessions,
             self.sign_in,
             self.second_factors,

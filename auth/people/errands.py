@@ -1,4 +1,5 @@
-"""Errands of browsers at the household's provider, and who came back from one; each is for one browser, and once."""
+"""Errands of browsers at the household's provider, and who came back from one; each is for one browser, and once. So
+are questions to a person through an app."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,6 +64,37 @@ class Errands:
             expires_at=self._now() + 2 * (lifetimes.ERRAND + lifetimes.PROVIDER_LEEWAY),
         )
         return self._database.atomically(lambda session: identities.begin(session, errand, now=self._now()))
+
+    def ask(self, secret: str, asker: str, user_id: str) -> None:
+        """Note a question to a user, asked through `asker`, for ten minutes."""
+        errand = Errand(
+            secret_hash=stored_hash(secret),
+            session_hash=stored_hash(asker),
+            purpose="ask",
+            expires_at=self._now() + lifetimes.ERRAND,
+            user_id=user_id,
+        )
+        self._database.atomically(lambda session: identities.begin(session, errand, now=self._now()))
+
+    def answer(self, secret: str, asker: str, said: str) -> bool:
+        """Note what the user said; False where nothing open was asked so, or it is answered."""
+        key, now = {"session_hash": stored_hash(asker)}, self._now()
+
+        def work(session: Session) -> bool:
+            asked = identities.find_errand(session, stored_hash(secret), **key, now=now)
+            if asked is None or asked.told is not None:
+                return False
+            identities.take(session, asked.secret_hash, **key, now=now)
+            return identities.begin(session, msgspec.structs.replace(asked, told=said), now=now)
+
+        return self._database.atomically(work)
+
+    def answer_to(self, secret: str, asker: str) -> str | None:
+        """What the user said; None as long as there is no answer."""
+        found = identities.find_errand(
+            self._database, stored_hash(secret), session_hash=stored_hash(asker), now=self._now()
+        )
+        return found.told if found is not None else None
 
     def find(self, browser: Browser, secret: str) -> Errand | None:
         """The open errand of this browser; None for any other."""

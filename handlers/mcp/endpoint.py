@@ -6,11 +6,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from auth.principal import Principal
-from handlers.mcp import annotating, messages, resources
+from handlers.mcp import annotating, asking, messages, resources
 from handlers.mcp.admission import PATH, admission, scope_challenge
 from handlers.mcp.apps import charts
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
@@ -21,6 +22,7 @@ from handlers.mcp.schemas import Contract
 from handlers.mcp.tool_call import ToolCall
 from handlers.mcp.tools import TOOLS
 from handlers.names import Json
+from handlers.operations.events.listening import HEADERS as EVENT_HEADERS
 from handlers.web.app import Api
 from handlers.web.descriptions import specification
 from handlers.web.errors import BadRequest, Refusal, TooManyRequests
@@ -108,11 +110,13 @@ class Endpoint:
         """The result of a request's method or tool, or the error of a tool; an empty answer (202) to a notification. A
         call of a tool is noted in its user's access record. Raises RpcError for all other errors."""
         assert isinstance(request.headers, Headers)
+        if await self._takes_answer(body, request.principal):
+            return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
         message = messages.read(body, request.headers)
         if message.id is None:
             return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
         if message.method == "tools/call":
-            return await self._call_tool(message, request.principal)
+            return await self._call_tool(message, request)
         if message.method == "resources/read":
             return messages.result_answer(message, await self._resource(message, request.principal))
         if message.method == "subscriptions/listen" and message.is_modern:
@@ -120,7 +124,7 @@ class Endpoint:
         method = (self._modern if message.is_modern else self._handshake).get(message.method)
         if method is None:
             raise message.error(messages.METHOD_NOT_FOUND, "There is no such method.")
-        headers = charts.session() if message.method == "initialize" and message.shows_apps else {}
+        headers = messages.session(message) if message.method == "initialize" else {}
         return messages.result_answer(message, method(message, request.principal), headers)
 
     def _discover(self, message: RpcRequest, _caller: Principal) -> Json:
@@ -189,14 +193,36 @@ class Endpoint:
             caller.user_id, name, grant_id=caller.grant_id or "", client_id=caller.client_id, is_refused=is_refused
         )
 
-    async def _call_tool(self, message: RpcRequest, caller: Principal) -> Answer:
-        name = message.params.get("name")
+    async def _takes_answer(self, body: Any, caller: Principal) -> bool:
+        """Whether the message answers a question of ours, which then goes on."""
+        told = messages.answer_in(body)
+        if told is None:
+            return False
+        await self._limiter.spend("mcp", caller.grant_id or caller.user_id, refusal="Too many calls")
+        id_, said = told
+        return await run_in_threadpool(self._services.authorization.errands.answer, id_, asking.asked_by(caller), said)
+
+    async def _call_tool(self, message: RpcRequest, request: Request) -> Answer:
+        caller, name = request.principal, message.params.get("name")
         tool = self._tools.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
+        if not message.is_modern and not asking.is_possible(request):
+            message = replace(message, elicits=False)
         answer, is_refused = await self._tool_answer(tool, message, caller)
         self._note(caller, tool.name, is_refused=is_refused)
-        return answer
+        question = answer.body["result"] if isinstance(answer.body, dict) and "result" in answer.body else {}
+        if message.is_modern or "inputRequests" not in question:
+            return answer
+
+        async def go_on(said: str) -> Json:
+            params = {**message.params, "inputResponses": {annotating.CONFIRMATION: {"action": said}}}
+            done = await self._call_tool(replace(message, params=params), request)
+            body: Json = done.body
+            return body
+
+        self._services.streams.check(caller)
+        return Answer(body=asking.Question(self._services, request, question, go_on), headers=EVENT_HEADERS)
 
     async def _tool_answer(self, tool: Tool, message: RpcRequest, caller: Principal) -> tuple[Answer, bool]:
         """The answer to a call of a tool, and whether it is counted as refused, as all errors are."""

@@ -33,6 +33,8 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, NOT_ALLOWED = -32602, -32603, -32001
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
+ASKS = "asks-"
+"""What a session id begins with, after what it says of charts, where the client asks its person for us."""
 _STATUSES = {METHOD_NOT_FOUND: 404}  # of errors in the modern era; all others are 400
 
 Id = str | int
@@ -72,7 +74,7 @@ class RpcRequest(Struct, frozen=True, kw_only=True):
 def read(body: Any, headers: Headers) -> RpcRequest:
     """The message in a decoded body, checked against the headers where its revision asks for that; raises RpcError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
-        # A batch (removed in 2025-06-18), or a response, although the server sends no requests
+        # A batch (removed in 2025-06-18), or a response to nothing that was asked
         raise RpcError(INVALID_REQUEST, "The body must be one JSON-RPC 2.0 request or notification.")
     id_, params = body.get("id"), body.get("params", {})
     if "id" in body and (isinstance(id_, bool) or not isinstance(id_, str | int)):
@@ -88,11 +90,28 @@ def read(body: Any, headers: Headers) -> RpcRequest:
         params=params,
         is_modern=is_modern,
         shows_apps=_shows_apps(body["method"], params, headers, is_modern=is_modern),
-        elicits=is_modern and _elicits(meta),
+        elicits=_elicits(body["method"], params, headers, is_modern=is_modern),
     )
     if is_modern:
         _check_modern(message, headers)
     return message
+
+
+def session(message: RpcRequest) -> dict[str, str]:
+    """Headers of the answer to `initialize`: a random session id that says by its beginning what the client can do,
+    where that is anything; nothing is stored."""
+    kinds = (charts.SESSIONS if message.shows_apps else "") + (ASKS if message.elicits else "")
+    return charts.session(kinds) if kinds else {}
+
+
+def answer_in(body: Any) -> tuple[str, str] | None:
+    """The id of a question of ours, and what the person has said: accept, decline or cancel; None for a message that
+    answers nothing."""
+    if not isinstance(body, dict) or "method" in body or not {"result", "error"} & body.keys():
+        return None
+    id_, result = body.get("id"), body.get("result")
+    said = result.get("action") if isinstance(result, dict) else None
+    return (id_, said if said in ("accept", "decline") else "cancel") if isinstance(id_, str) else None
 
 
 def result_answer(message: RpcRequest, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
@@ -126,10 +145,15 @@ def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool)
     return headers.get(charts.SESSION_HEADER, "").startswith(charts.SESSIONS)
 
 
-def _elicits(meta: object) -> bool:
-    """Whether the client shows its person a question of ours. Only in the modern era, where the answer comes with the
-    same request sent again; before, it would come to a session, and there are none."""
-    capabilities = meta.get(CAPABILITIES_KEY) if isinstance(meta, dict) else None
+def _elicits(method: str, params: Json, headers: Headers, *, is_modern: bool) -> bool:
+    """Whether the client shows its person a question of ours: it says so as it says what it draws (`_shows_apps`)."""
+    declared = params
+    if is_modern:
+        meta = params.get("_meta")
+        declared = meta if isinstance(meta, dict) else {}
+    elif method != "initialize":
+        return ASKS in headers.get(charts.SESSION_HEADER, "")
+    capabilities = declared.get(CAPABILITIES_KEY if is_modern else "capabilities")
     able = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
     return isinstance(able, dict) and (not able or "form" in able)
 

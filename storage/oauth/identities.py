@@ -8,7 +8,7 @@ from msgspec import Struct
 from storage.database import Session, add_row_unless_there, names_of, put_row, values_of
 from storage.oauth.moments import with_moments
 
-Purpose = Literal["sign in", "join", "link", "prove", "name", "confirm", "signed out"]
+Purpose = Literal["sign in", "join", "link", "prove", "name", "confirm", "signed out", "ask"]
 
 OPEN_MAX = 20  # errands of one browser
 OPEN_IN_ALL_MAX = 10_000

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import httpx
@@ -85,9 +85,13 @@ def test_a_person_whom_the_client_can_ask_is_asked_before_something_is_changed(w
     assert said(writing, id_) == nothing
 
 
+def rpc(method: str, params: Json) -> Json:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
 @pytest.fixture
-def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str]]:
-    """A running server with the demo's data: its address, and tokens of one person for apps and for assistants."""
+def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str, str]]:
+    """A running server with the demo's data: its address, and tokens of one person for apps and for two assistants."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -96,15 +100,85 @@ def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str]]:
         with running(application(services), listener, log_level="warning"):
             user_id, issue = users.get_by_name(services.everybody, "solo").id, services.authorization.issue_token
             ours = issue(user_id, frozenset(ALL_SCOPES), timedelta(hours=1), resource="data")
-            yield base, ours, issue(user_id, ALLOWED, timedelta(hours=1), resource="mcp")
+            one, other = (issue(user_id, ALLOWED, timedelta(hours=1), resource="mcp") for _ in range(2))
+            yield base, ours, one, other
+
+
+@pytest.mark.requirement("mcp.tools")
+@pytest.mark.sampled
+@pytest.mark.parametrize("action", ["accept", "decline"])
+def test_a_client_that_shook_hands_asks_its_person_on_the_stream_of_the_call(
+    served: tuple[str, str, str, str], action: Literal["accept", "decline"]
+) -> None:
+    address, ours, assistants, _other = served
+    questions: list[str] = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        questions.append(params.message)
+        return ElicitResult(action=action, content={} if action == "accept" else None)
+
+    async def used() -> tuple[str, Json]:
+        http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {assistants}"}, timeout=60)
+        transport = streamable_http_client(f"{address}/mcp", http_client=http)
+        async with http, Client(transport, mode="legacy", elicitation_callback=answer) as client:
+            rows = (await client.call_tool("search_transactions", {"perPage": 1})).structured_content
+            assert rows is not None
+            ref = rows["transactions"][0]["ref"]
+            changed = await client.call_tool("annotate_transaction", {"id": ref, "addTags": ["x"], "dryRun": False})
+            assert changed.structured_content is not None
+            return ref, changed.structured_content
+
+    ref, changed = anyio.run(used)
+    assert (changed["isDone"], changed["ref"]) == (action == "accept", ref)
+    assert len(questions) == 1
+    assert questions[0].endswith(": tags «x»?")
+    tagged = httpx.get(f"{address}/api/v1/transactions?tag=x", headers={"Authorization": f"Bearer {ours}"}).json()
+    assert len(tagged["transactions"]) == (action == "accept")
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_a_question_is_answered_once_and_by_the_grant_that_was_asked(
+    served: tuple[str, str, str, str],
+) -> None:
+    address, _ours, assistants, another = served
+    headers = {"Authorization": f"Bearer {assistants}", "Accept": "application/json, text/event-stream"}
+    with httpx.Client(base_url=address, headers=headers, timeout=60) as http:
+        told = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
+        session = http.post("/mcp", json=rpc("initialize", told)).headers["mcp-session-id"]
+        named = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18"}
+        found = http.post("/mcp", json=rpc("tools/call", {"name": "search_transactions", "arguments": {"perPage": 1}}))
+        ref = found.json()["result"]["structuredContent"]["transactions"][0]["ref"]
+        change = rpc(
+            "tools/call", {"name": "annotate_transaction", "arguments": {"id": ref, "note": "n", "dryRun": False}}
+        )
+        with http.stream("POST", "/mcp", json=change, headers=named) as stream:
+            events = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
+            question = next(events)
+            assert question["method"] == "elicitation/create"
+            said = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+            other = {"Authorization": f"Bearer {another}"}
+            answers = [
+                http.post("/mcp", json=each, headers=by).status_code
+                for each, by in (
+                    (said, other),
+                    ({**said, "id": "guessed"}, {}),
+                    (said, {}),
+                    ({**said, "result": {"action": "accept"}}, {}),
+                )
+            ]
+            assert answers == [400, 400, 202, 400]
+            assert next(events)["result"]["structuredContent"]["isDone"] is False
+            assert list(events) == []
+        without = http.post("/mcp", json=change, headers={**named, "Accept": "application/json"}).json()
+        assert without["result"]["structuredContent"]["isDone"] is True
 
 
 @pytest.mark.requirement("mcp.clients")
 @pytest.mark.sampled
 def test_the_official_client_asks_its_person_and_hears_that_accounts_have_changed(
-    served: tuple[str, str, str],
+    served: tuple[str, str, str, str],
 ) -> None:
-    address, ours, assistants = served
+    address, ours, assistants, _other = served
     questions: list[str] = []
     heard: list[str] = []
 

@@ -43,10 +43,10 @@ def is_shown_by(capabilities: object) -> bool:
     return isinstance(value, list) and MIME_TYPE in value
 
 
-def session() -> dict[str, str]:
-    """Headers with a new random session id, for the answer to a client that can show charts, and leave for a script in
-    a browser to read it; nothing is stored."""
-    return {SESSION_HEADER: f"{SESSIONS}{secrets.token_hex(16)}", "access-control-expose-headers": "Mcp-Session-Id"}
+def session(kinds: str) -> dict[str, str]:
+    """Headers with a new random session id that begins with `kinds`, and leave for a script in a browser to read it;
+    nothing is stored."""
+    return {SESSION_HEADER: f"{kinds}{secrets.token_hex(16)}", "access-control-expose-headers": "Mcp-Session-Id"}
 
 
 def _chosen(page: Mapping[str, str]) -> dict[str, str]:

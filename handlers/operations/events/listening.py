@@ -92,7 +92,7 @@ class EventStream:
         yield self._beginning()
         if self._request.method == "HEAD":
             return
-        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(_wait_until_gone(self._request))
+        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(wait_until_gone(self._request))
         silent_since, seen = loop.time(), None
         heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
         try:
@@ -172,7 +172,7 @@ def _line(event: Json) -> bytes:
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (event["id"].encode(), event["type"].encode(), orjson.dumps(event))
 
 
-async def _wait_until_gone(request: Request) -> None:
+async def wait_until_gone(request: Request) -> None:
     """Wait until the client is gone; messages that it sent before are read and ignored."""
     message: Any = await request.is_gone()
     while message["type"] != "http.disconnect":
