@@ -54,9 +54,9 @@ class LastWayIn(Exception):
 class AuthorizationServer:
     """The parts of the authorization server: `clients` registers apps, `sign_in` and `sessions` identify people,
     `consent` asks them, `codes` and `refresh_tokens` are exchanged for tokens, `grants` ends access, `simplefin` and
-    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `errands` wait for what they come back with, `operators` look
-    after them, `shares` say what one lets another see, `access` finds the principal of each request, `record` counts
-    what was done, `cleanup` deletes what has expired."""
+    `calendar` admit SimpleFIN and calendar apps, `links` let people in, `errands` wait for what they come back with,
+    `operators` look after them, `shares` say what one lets another see, `access` finds the principal of each request,
+    `record` counts what was done, `cleanup` deletes what has expired."""
 
     def __init__(
         self,
