@@ -30,7 +30,7 @@ def asked_by(caller: Principal) -> str:
     return f"ask {caller.user_id} {caller.grant_id or ''}"
 
 
-class Question(EventStream):
+class PersonAsked(EventStream):
     """The stream with a question, and then with the result that `go_on` makes of the person's answer: accept, decline
     or cancel, which is also said where none comes within five minutes. Nothing is gone on with for a client that has
     left."""

@@ -222,7 +222,7 @@ class Endpoint:
             return body
 
         self._services.streams.check(caller)
-        return Answer(body=asking.Question(self._services, request, question, go_on), headers=EVENT_HEADERS)
+        return Answer(body=asking.PersonAsked(self._services, request, question, go_on), headers=EVENT_HEADERS)
 
     async def _tool_answer(self, tool: Tool, message: RpcRequest, caller: Principal) -> tuple[Answer, bool]:
         """The answer to a call of a tool, and whether it is counted as refused, as all errors are."""
