@@ -84,6 +84,8 @@ TEXTS: Mapping[str, str] = {
     "access.new.acceptShare": "A share of accounts was accepted.",
     "access.new.linkProvider": "A sign-in at the provider was linked to you.",
     "access.new.signInByLink": "Somebody signed in as you by a link.",
+    "access.new.createNoticeTarget": "An address was added at which you are told of notices.",
+    "access.new.deleteNoticeTarget": "An address at which you were told of notices was removed.",
     "server.backup": "The last backup was made on {day}.",
     "server.backup.none": "No backup was made since {day}.",
     "server.disk": "There are {size} left on the disk of the store.",

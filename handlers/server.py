@@ -34,6 +34,7 @@ from handlers.oauth.sign_in import page_routes as account_pages
 from handlers.oauth.site import Site
 from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.operations.events.webhook_delivery import Deliverer
+from handlers.operations.notices.sending import NoticeSender
 from handlers.page.serving import page_routes
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
@@ -156,7 +157,9 @@ async def _serving(
     """Around all serving: the threads beside requests begin, and everything is stored and closed at the end."""
     worker = begin_thread("sync worker", services.scheduler.work)
     begin_thread("record", services.authorization.record.keep_writing)
-    telling = [begin_thread("webhooks", Deliverer(services).work)] if services.sends_webhooks else []
+    telling = [begin_thread("notices", NoticeSender(services).work)]
+    if services.sends_webhooks:
+        telling.append(begin_thread("webhooks", Deliverer(services).work))
     for name, work in services.sharing.background(services.sync_engine):
         begin_thread(name, work)
     try:

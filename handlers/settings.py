@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from auth.policy import Registration
+from connectors.ways.email import MailServer, mail_sender, mail_server
 from handlers import setting_values as read
 from handlers.loopback import is_loopback
 
@@ -143,6 +144,10 @@ class Settings:
         "5,300,1800,7200,18000,36000,50400,72000,86400", read.pauses, "pauses in seconds, at most 20"
     )
     webhooks_timeout_seconds: timedelta = _setting("15", read.seconds(1, 120), "seconds for a receiver to answer")
+    smtp_url: MailServer | None = _setting(
+        None, mail_server, "mail server, `smtps://USER:PASSWORD@HOST`", is_secret=True
+    )
+    smtp_from: str = _setting(None, mail_sender, "sender of mail", unset="")
     cache_mb: int = _setting(
         "256", read.whole_number(0, 1_000_000), "MB for what users asked for lately; 0 keeps nothing"
     )

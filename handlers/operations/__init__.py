@@ -31,7 +31,8 @@ from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
-from handlers.operations.notices import listing
+from handlers.operations.notices import listing, notice_settings
+from handlers.operations.notices import targets as notice_targets
 from handlers.operations.searching import search
 from handlers.operations.words import annotations, correction_batches, proposed_rules
 from handlers.web.request import Answer, Operation
@@ -185,6 +186,15 @@ FOR_WHOLE_GRANTS = _by_id(
     imports.list_layouts,
     imports.delete_layout,
     listing.change_notice,
+    notice_settings.get_notice_settings,
+    notice_settings.set_notice_settings,
+    notice_targets.list_notice_targets,
+    notice_targets.create_notice_target,
+    notice_targets.delete_notice_target,
+    notice_targets.confirm_notice_target,
+    notice_targets.test_notice_target,
+    notice_targets.list_notice_deliveries,
+    notice_targets.get_push_key,
     shares.list_shares,
     shares.offer_share,
     shares.change_share,

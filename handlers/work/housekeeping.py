@@ -22,6 +22,7 @@ from storage.database import Database, Store, StoreUnavailable
 from storage.events import outbox
 from storage.importing import file_imports
 from storage.notices import looks, stored
+from storage.notices.ways import deliveries as letters
 from storage.webhooks import deliveries
 
 IN_USE_AT = "housekeeping was last done, UTC"
@@ -97,6 +98,7 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
             outbox.forget(everybody, before=now - outbox.REMEMBERED_FOR)
             stored.forget(everybody, before=now - stored.REMEMBERED_FOR)
             deliveries.forget(everybody, before=now - outbox.REMEMBERED_FOR, now=now)
+            letters.forget(everybody, now=now)
         looking = self.looking()
         detect_for_new_day(everybody, looking, today=today, is_over=self.stopped.is_set)
         find_ahead(self.store.of, looking, today=today, is_over=self.stopped.is_set)
@@ -132,6 +134,7 @@ def watch_clock(everybody: Database, clock: Clock, *, cooldown: timedelta) -> tu
     def note_set_clock() -> None:
         forget_impossible_moments()
         deliveries.make_due(everybody, now=clock.now())
+        letters.make_due(everybody, now=clock.now())
 
     watch = ClockWatch(everybody, clock, on_set=note_set_clock)
     return watch, forget_impossible_moments

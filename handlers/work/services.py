@@ -17,6 +17,7 @@ from auth.server import AuthorizationServer
 from connectors.connector import Connector
 from connectors.reference.exchange_rates import current_rates
 from connectors.sources.demo.live import LiveDemoBank
+from connectors.ways import Way
 from handlers import json_shapes
 from handlers.settings import Settings
 from handlers.web.open_streams import OpenStreams
@@ -39,6 +40,7 @@ from handlers.work.sync.scheduler import Scheduler
 from handlers.work.sync.statement_files import UploadedFiles
 from handlers.work.sync.stored_secrets import StoredSecrets
 from handlers.work.unread_exports import UnreadExports
+from handlers.work.ways import ways_of
 from storage import detections, store_facts, users
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
@@ -55,7 +57,6 @@ BACKUPS_FOLDER = "backups"
 IS_DEMO = "made by bankdata demo"
 
 log = logging.getLogger("bankdata")
-
 T = TypeVar("T")
 
 
@@ -77,6 +78,7 @@ class Services(Struct):
     clock_watch: ClockWatch
     life: Life
     households: Households
+    ways: Mapping[str, Way]
     sends_webhooks: bool = False
     streams: OpenStreams = field(default_factory=OpenStreams)
     exports: Turns = field(default_factory=Turns)
@@ -244,6 +246,7 @@ def open_services(
         clock_watch=opened.clock_watch,
         life=opened.life,
         households=households,
+        ways=ways_of(settings),
         sends_webhooks=sends_webhooks,
     )
     if for_server:

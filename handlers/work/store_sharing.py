@@ -22,6 +22,7 @@ from storage.bank_access.connection_keys import ConnectionKeys
 from storage.database import NOBODY, Store, StoreUnavailable
 from storage.keys.places import SealedKeys
 from storage.migrations import later_leaves
+from storage.notices.ways import deliveries as letters
 from storage.webhooks import deliveries
 
 IS_WRITABLE = "written by whoever asks whether it can be"
@@ -47,6 +48,7 @@ class StoreSharing:
         later_leaves.fill(self._store)
         jobs.release_all(self._everybody)
         deliveries.release_all(self._everybody, now=self._clock.now())
+        letters.release_all(self._everybody, now=self._clock.now())
 
     def connection_keys(self) -> ConnectionKeys:
         """The keys that encrypt the secrets of bank connections, in a file."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 from storage import store_facts
 from storage.database import Store
 from storage.notices import looks
+from storage.notices.ways import deliveries as letters
 
 LIFE = "incarnation"  # left out of backups (`Store.copy_to`): each copy begins a life of its own
 PLACE = "place of the incarnation"
@@ -60,6 +61,7 @@ def of_store(store: Store) -> Incarnation:
         if life is None or store_facts.recall(session, PLACE) != place:
             life = token_hex(8)
             looks.past_all(session)
+            letters.past_all(session)
             store_facts.remember(session, LIFE, life)
             store_facts.remember(session, PLACE, place)
         if key is None:

@@ -17,6 +17,7 @@ from analytics.messages import unpack
 from storage.database import Session, add_row, as_json, set_values, state_in
 from storage.events import consent_notices
 from storage.notices import from_state, stored
+from storage.notices.ways import deliveries as letters
 from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
@@ -47,7 +48,9 @@ def settle(session: Session, user_id: str, state: int, now: datetime, balances: 
         *_payments(session, user_id),
     ]
     from_state.settle(session, user_id, now, balances, with_bookings=bool(changed))
-    events += stored.told_now(session, user_id, now)
+    told = stored.told_now(session, user_id, now)
+    letters.announce(session, user_id, told, now, state)
+    events += told
     for number, (type_, subject, data) in enumerate(events):
         said = {"type": type_, "subject": subject, "data": as_json(data), "recorded_at": now}
         add_row(session, "events", user_id=user_id, sequence=state * OF_A_COMMIT + number, **said)

@@ -45,6 +45,19 @@ def tell(session: Transaction, user_id: str, deeds: Collection[tuple[str, str]],
         stored.add(session, user_id, finding, today=now.date())
 
 
+def tell_of(session: Session, user_id: str, deed: str, subject: str, *, now: datetime) -> None:
+    """Tell the user of one deed on one thing, such as a target that was added, in the transaction that does it."""
+    finding = Finding(
+        kind=KIND,
+        subject=f"{deed}|{subject}",
+        day=now.date(),
+        message=f"{KIND}.{deed}",
+        arguments={},
+        ends_on=(now + SHOWN_FOR).date(),
+    )
+    stored.add(session, user_id, finding, today=now.date())
+
+
 def _names(session: Session, client_ids: Collection[str]) -> dict[str, str]:
     rows = session.rows("SELECT id, name FROM oauth_clients WHERE id = ANY($1::TEXT[])", sorted({*client_ids} - {""}))
     return {row["id"]: row["name"] for row in rows}

@@ -33,7 +33,13 @@ OWN_RULES = WITH_CURSOR + LISTING
 ONE_AT_A_TIME = "startSync"  # 429 while a job runs, which may be for most of a run
 
 ENDLESS = ("listenToEvents",)
-OF_THE_PAGE = ("listShares",)  # alone, whose tokens no command makes
+OF_THE_PAGE = (
+    "listShares",
+    "getNoticeSettings",
+    "listNoticeTargets",
+    "listNoticeDeliveries",
+    "getPushKey",
+)  # alone, whose tokens no command makes
 
 
 @dataclass(frozen=True, slots=True)

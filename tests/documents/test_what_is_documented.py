@@ -60,6 +60,8 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, str | None]] = {
     "webhooks_allow": ("10.20.0.0/16", "localhost"),
     "webhooks_retry_seconds": ("60,600,3600", "5m"),
     "webhooks_timeout_seconds": ("5", "0"),
+    "smtp_url": ("smtps://bank:s3cret@mail.example.org", "mail.example.org"),
+    "smtp_from": ("Our bank <bank@example.org>", "our bank"),
     "cache_mb": ("64", "-1"),
     "log_level": ("warning", "INFO"),
     "log_format": ("json", "xml"),

@@ -1,0 +1,93 @@
+"""What letters to people say, in their language: without names and amounts unless a target wants whole sentences."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from analytics.messages import Message
+from connectors.ways import Letter
+from handlers.languages import catalogue
+from handlers.notice_sentences import text_of, title_of
+from storage.notices.stored import Notice
+from storage.notices.ways.deliveries import NoticeDelivery
+
+URGENT = ("overdraft.ahead", "access.new")
+MATTERS_FOR = timedelta(days=3)
+DISCREET: Mapping[str, str] = {
+    "overdraft": "An account needs a look",
+    "balance": "An account needs a look",
+    "ledger": "An account needs a look",
+    "consent": "A bank needs a look",
+    "sync": "A bank needs a look",
+    "access": "Something about access has changed",
+    "server": "The server needs a look",
+}
+"""By the first word of a kind; of all others it is a payment."""
+A_PAYMENT = "A payment needs a look"
+
+
+class Said(NamedTuple):
+    """Title and text of a letter."""
+
+    title: Message
+    text: Message | None = None
+
+
+def of_notice(notice: Notice, *, is_whole: bool) -> Said:
+    """What a letter says of a notice."""
+    if not is_whole:
+        return Said(Message(DISCREET.get(notice.kind.partition(".")[0], A_PAYMENT)))
+    return Said(title_of(notice.kind), text_of(notice.content["message"], notice.content["arguments"]))
+
+
+def of_end(notice: Notice, *, is_whole: bool) -> Said:
+    """What a letter says of a notice that is over."""
+    if not is_whole:
+        return Said(Message("What needed a look is over"))
+    before = of_notice(notice, is_whole=True)
+    return Said(Message("Over: {title}", title=before.title), before.text)
+
+
+def of_more(count: int) -> Said:
+    """What a letter says instead of the fourth of a day."""
+    title = Message("{n} more notices today", n=count) if count != 1 else Message("One more notice today")
+    return Said(title, Message("No more are sent today. All of them are on the page."))
+
+
+def of_code(code: str) -> Said:
+    """What brings a code to a new target."""
+    return Said(
+        Message("Your code is {code}", code=code),
+        Message("Enter it on the page on which you added this address. If you did not, nothing more will come."),
+    )
+
+
+def of_test() -> Said:
+    """What a test says."""
+    return Said(Message("A test"), Message("Notices arrive here."))
+
+
+def of_removal() -> Said:
+    """The last sentence to a target that was removed."""
+    return Said(
+        Message("No more notices come here"),
+        Message("This address was removed. If that was not you, change your password and look at who has access."),
+    )
+
+
+def letter(delivery: NoticeDelivery, said: Said, *, language: str, link: str, leave: str, at: datetime) -> Letter:
+    """The letter in this language; `at` is the real time."""
+    words = catalogue(language)
+    text = [words.said(each) or str.__str__(each) for each in said if each is not None]
+    return Letter(
+        id=delivery.id,
+        tag=delivery.notice_id or delivery.what,
+        title=text[0],
+        text="\n".join(text[1:]),
+        link=link,
+        is_urgent=delivery.kind in URGENT and delivery.what == "notice",
+        is_silent=delivery.what == "over",
+        seconds=int(MATTERS_FOR.total_seconds()),
+        leave=leave,
+        at=at,
+    )

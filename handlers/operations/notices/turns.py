@@ -1,0 +1,159 @@
+"""Decides, when the turn of a letter has come, whether it is still to be sent, when, and what it says."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from analytics.notices.hours import day_of, quiet_until
+from connectors.ways import Letter, Way
+from handlers.operations.notices import letters
+from handlers.operations.notices.letters import Said
+from handlers.work.services import Services
+from storage import accounts, users
+from storage.bank_access import connection_secrets
+from storage.database import Transaction
+from storage.notices import stored
+from storage.notices.of_access import KIND as ACCESS
+from storage.notices.stored import Notice
+from storage.notices.ways import deliveries, settings, targets
+from storage.notices.ways.deliveries import NoticeDelivery
+from storage.notices.ways.targets import NoticeTarget
+
+A_DAY_MAX = 3
+OF_ACCESS_MAX = 10
+MAILS_MAX = 20
+LEAVE = "/notices/leave"
+STATES = {"notice": ("working",), "over": ("working",), "digest": ("working",), "test": ("working", "paused"),
+          "code": ("unconfirmed",), "removed": ("removed",)}  # fmt: skip
+"""The states of a target in which it gets what."""
+WAITS_FOR_QUIET = ("notice", "over", "digest")
+
+
+class Prepared(Struct, frozen=True):
+    """A claimed letter with its way and address."""
+
+    delivery: NoticeDelivery
+    way: Way
+    address: str
+    letter: Letter
+
+
+class _LetterTurn(Struct, frozen=True, kw_only=True):
+    """What is asked about a letter whose turn it is; `counted` is what its person was sent on the present day."""
+
+    session: Transaction
+    delivery: NoticeDelivery
+    target: NoticeTarget
+    code: str
+    counted: dict[str, Any]
+
+    def count(self, name: str, most: int) -> bool:
+        """Count one more of something; False where there were as many as there may be."""
+        if self.counted.get(name, 0) >= most:
+            return False
+        self.counted[name] = self.counted.get(name, 0) + 1
+        return True
+
+
+def take(
+    services: Services, session: Transaction, due: NoticeDelivery, *, now: datetime, lease: datetime
+) -> Prepared | None:
+    """Claim a due letter until `lease` and make it ready; None where another process was faster, or it is dropped or
+    put off. Raises SecretsUnreadable and KeysUnusable."""
+    user = users.find(session, due.user_id)
+    target = targets.find(session, due.user_id, due.target_id)
+    wanted = settings.find(session, due.user_id)
+    delivery = deliveries.claim(session, due, until=lease)
+    if delivery is None or user is None or target is None or wanted is None:
+        return None
+    if target.state not in STATES[delivery.what] or user.paused_at is not None:
+        return _dropped(session, delivery, "gone")
+    if not user.has_subscription and delivery.kind != ACCESS:
+        return _dropped(session, delivery, "not_allowed")
+    way = services.ways.get(target.way)
+    if way is None:
+        return _dropped(session, delivery, "not_here")
+    if delivery.what in WAITS_FOR_QUIET and delivery.kind != ACCESS:
+        until = quiet_until(now, ZoneInfo(wanted.time_zone), wanted.quiet_hours)
+        if until is not None:
+            deliveries.settle(session, delivery, state="waiting", reason=None, due_at=until)
+            return None
+    secrets = connection_secrets.find(session, services.connection_keys, due.user_id, due.target_id)
+    day = day_of(now, ZoneInfo(wanted.time_zone)).isoformat()
+    counted = settings.counted(session, due.user_id)
+    turn = _LetterTurn(
+        session=session,
+        delivery=delivery,
+        target=target,
+        code=secrets.get("code", ""),
+        counted=counted if counted.get("on") == day else {"on": day},
+    )
+    said = _said(turn)
+    if not isinstance(said, str) and target.way == "email" and not turn.count("mails", MAILS_MAX):
+        said = "limit"
+    settings.count(session, due.user_id, turn.counted)
+    if isinstance(said, str):
+        return _dropped(session, delivery, said)
+    link = f"{services.settings.public_url}/" + (f"?notice={delivery.notice_id}" if delivery.notice_id else "")
+    leave = f"{services.settings.public_url}{LEAVE}/{due.user_id}.{target.id}.{secrets['leave']}"
+    written = letters.letter(
+        delivery, said, language=wanted.language, link=link, leave=leave, at=now - services.clock.offset
+    )
+    return Prepared(delivery, way, secrets["address"], written)
+
+
+def _dropped(session: Transaction, delivery: NoticeDelivery, reason: str) -> Prepared | None:
+    """Send the letter no more; nothing is prepared."""
+    deliveries.settle(session, delivery, state="dropped", reason=reason, due_at=None)
+    if delivery.what == "removed":
+        targets.remove(session, delivery.user_id, delivery.target_id)
+    return None
+
+
+def _said(turn: _LetterTurn) -> Said | str:
+    """What the letter says, or the word for why it is not sent."""
+    match turn.delivery.what:
+        case "code":
+            return letters.of_code(turn.code)
+        case "test":
+            return letters.of_test()
+        case "removed":
+            return letters.of_removal()
+    return _of_notice(turn)
+
+
+def _of_notice(turn: _LetterTurn) -> Said | str:
+    session, delivery = turn.session, turn.delivery
+    notice = stored.find(session, delivery.user_id, delivery.notice_id or "")
+    if notice is None:
+        return "over"
+    if delivery.what == "over":
+        before = deliveries.of_notice(session, delivery.user_id, delivery.target_id, notice.id)
+        was_told = any(each.what == "notice" and each.state == "delivered" for each in before)
+        is_over = notice.state in ("over", "withdrawn")
+        return letters.of_end(notice, is_whole=turn.target.whole_sentences) if was_told and is_over else "over"
+    shown = {each.id for each in accounts.of_user(session, delivery.user_id)}
+    if notice.state != "open" or not shown.issuperset(notice.content["accountIds"]):
+        return "over"
+    return _within_a_day(turn, notice)
+
+
+def _within_a_day(turn: _LetterTurn, notice: Notice) -> Said | str:
+    """A notice as long as it is one of the first of its day; instead of the next, to each target once, how many more
+    there are."""
+    said = letters.of_notice(notice, is_whole=turn.target.whole_sentences)
+    name, most = ("access", OF_ACCESS_MAX) if notice.kind == ACCESS else ("notices", A_DAY_MAX)
+    told = turn.counted.setdefault(name, [])
+    if notice.id in told:
+        return said
+    if len(told) < most:
+        told.append(notice.id)
+        return said
+    is_first = turn.delivery.id == turn.counted.setdefault("more", {}).setdefault(turn.target.id, turn.delivery.id)
+    if name == "access" or not is_first:
+        return "limit"
+    waiting = deliveries.waiting(turn.session, turn.delivery.user_id, turn.target.id)
+    others = {each.notice_id for each in waiting if each.what == "notice" and each.kind != ACCESS}
+    return letters.of_more(len(others - set(told)))
