@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -118,7 +119,7 @@ def history(
     """
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
     days = [charge.day for charge in ordered]
-    cadence = _cadence([first_due] if first_due else days, frequency, incoming=incoming)
+    cadence = _cadence((first_due,) if first_due else _recent(days), frequency, incoming=incoming)
     asked, grace = min(asked or today, today), timedelta(days=GRACE_DAYS[frequency])
     past, first_ahead = _past_and_next(days[-1], cadence, today)
     overdue = [due for due in past if due + grace < asked]
@@ -144,14 +145,14 @@ def due_days(
 ) -> list[date]:
     """The due days from today up to `until` of a stream that was charged on these days; `first_due` as in `history`."""
     charged = sorted(days)
-    cadence = _cadence([first_due] if first_due else charged, frequency)
+    cadence = _cadence((first_due,) if first_due else _recent(charged), frequency)
     past, _ = _past_and_next(charged[-1], cadence, today)
     return _coming_days(charged[-1], cadence, steps=len(past), until=until)
 
 
 def period_before(day: date, frequency: str) -> date:
     """The day one period before a day."""
-    return _due_after(day, _cadence([day], frequency), -1)
+    return _due_after(day, _cadence((day,), frequency), -1)
 
 
 def outlook_of(past: History, *, is_over: bool, today: date) -> Outlook:
@@ -169,10 +170,14 @@ def outlook_of(past: History, *, is_over: bool, today: date) -> Outlook:
     )
 
 
-def _cadence(days: Sequence[date], frequency: str, *, incoming: bool = False) -> Cadence:
+def _recent(days: Sequence[date]) -> tuple[date, ...]:
+    return tuple(days[-RECENT_CHARGES:])
+
+
+@lru_cache(maxsize=4096)  # asked for the same charges by each look, list and forecast
+def _cadence(recent: tuple[date, ...], frequency: str, *, incoming: bool = False) -> Cadence:
     """The rhythm of this frequency, and the way it goes about days that are no bank days, that the charges keep best;
     of equally good ones the first."""
-    recent = days[-RECENT_CHARGES:]
     rhythms = [
         _place_in_calendar(recent, every, unit, is_twice=frequency == TWICE_MONTHLY)
         for every, unit in RHYTHMS[frequency]
