@@ -108,7 +108,8 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     bookings are there. `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless
     history. `corrected` are ids of bookings told before, without the content behind them in `provider_id`, that the
     bank has replaced by others or deleted since; `replaced_by` has the `provider_id` of the other for each, or "".
-    `issued_at` is when the bank wrote it, as the bank says it.
+    `issued_at` is when the bank wrote it, as the bank says it. `credit_line` is how far the bank lets the account go
+    below zero, positive.
     """
 
     opening: Decimal | None = None
@@ -124,6 +125,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     corrected: tuple[str, ...] = ()
     replaced_by: tuple[str, ...] = ()
     issued_at: str | None = None  # YYYY-MM-DDTHH:MM:SS
+    credit_line: Decimal | None = None
     is_notification: bool = False  # its bookings are perhaps details of what a statement books as a whole (camt.054)
 
 

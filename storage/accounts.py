@@ -14,7 +14,8 @@ from storage.database import Row, Session, add_row_unless_there, set_values
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
     "id, connection_id, stable_key, iban, former_ibans, coalesce(given_name, name) AS said_name, kind, currency,"
-    " bank_name, bic, balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden, perhaps_same_as"
+    " bank_name, bic, balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden, perhaps_same_as,"
+    " coalesce(given_credit_line, credit_line) AS credit_line"
 )
 
 Difference = Literal["currency", "kind", "iban"]
@@ -40,7 +41,7 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
     where the source gives none. `said_name` is the name that the user gave the account, else the one from its source.
     `former_ibans` are those that the bank has replaced by `iban`, with a blank between them. `perhaps_same_as` is the
     id of another account that this one may duplicate; it stays when the user has answered that it does not
-    (`same_as`)."""
+    (`same_as`). `credit_line` is how far it may go below zero, as its user says, else its bank; None: nobody does."""
 
     id: str
     connection_id: str
@@ -57,6 +58,12 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
     former_ibans: str | None = None
     is_hidden: bool = False
     perhaps_same_as: str | None = None
+    credit_line: Decimal | None = None
+
+    @property
+    def limit(self) -> Decimal:
+        """The lowest balance that the account may have without asking its bank: zero, or less by its credit line."""
+        return -(self.credit_line or Decimal(0))
 
     @property
     def name(self) -> str | None:
@@ -155,6 +162,12 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
     """Give the account the user's own name; None brings back the name from its source."""
     session.changes(user_id)
     set_values(session, "accounts", {"user_id": user_id, "id": account_id}, given_name=name)
+
+
+def set_credit_line(session: Session, *, user_id: str, account_id: str, amount: Decimal | None) -> None:
+    """Say how far the account may go below zero (positive); None brings back what its bank says."""
+    session.changes(user_id)
+    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, given_credit_line=amount)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:

@@ -6,6 +6,7 @@ decides 8). The meaning of an entry is in `connectors.camt.entry`.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from itertools import islice
@@ -207,6 +208,7 @@ def _statement_record(statement: _OpenStatement) -> StatementRecord:
         and opening + statement.booked == closing,
         is_notification=statement.message == "054",
         issued_at=issued_at[: len("2026-02-02T08:00:00")] if issued_at else None,
+        credit_line=_credit_line(statement),
     )
 
 
@@ -229,6 +231,16 @@ def _closing(statement: _OpenStatement) -> Balance:
     if not balances and (statement.message == "052" or _of_kind(statement, "OPBD")):
         balances = _of_kind(statement, "ITBD")
     return max(balances, key=lambda balance: balance[1] or date.min) if balances else (None, None)
+
+
+def _credit_line(statement: _OpenStatement) -> Decimal | None:
+    """The overdraft that the bank grants; None where it states none. What is left of one (AVAI) is none."""
+    for balance in statement.balances:
+        line = Texts((path[8:], written) for path, written in balance.items() if path.startswith("CdtLine/"))
+        if "Amt" in line and text(line, "Tp/Cd") != "AVAI":
+            with suppress(ValueError):
+                return abs(read_amount(line))
+    return None
 
 
 def _of_kind(statement: _OpenStatement, kind: str) -> list[Balance]:

@@ -73,14 +73,18 @@ def _balances(block: Block, made: str) -> str:
         return _balance(tag("Prtry", UNSTATED), Decimal(0), block.account.currency, made[:10])
     (opening, closing), (opened, closed) = balances, block.days()
     return _balance(tag("Cd", "OPBD"), opening, block.account.currency, _day_text(opened, made)) + _balance(
-        tag("Cd", "CLBD"), closing, block.account.currency, _day_text(closed, made)
+        tag("Cd", "CLBD"), closing, block.account.currency, _day_text(closed, made), block.statement.credit_line
     )
 
 
-def _balance(kind: str, amount: Decimal, currency: str, day: str) -> str:
+def _balance(kind: str, amount: Decimal, currency: str, day: str, credit_line: Decimal | None = None) -> str:
+    granted = tag("Amt", f"{credit_line:f}", attributes=f' Ccy="{escape(currency)}"') if credit_line is not None else ""
     return tag(
         "Bal",
-        raw=tag("Tp", raw=tag("CdOrPrtry", raw=kind)) + _amount(amount, currency) + tag("Dt", raw=tag("Dt", day)),
+        raw=tag("Tp", raw=tag("CdOrPrtry", raw=kind))
+        + (tag("CdtLine", raw=tag("Incl", "false") + granted) if granted else "")
+        + _amount(amount, currency)
+        + tag("Dt", raw=tag("Dt", day)),
     )
 
 

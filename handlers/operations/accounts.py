@@ -27,6 +27,7 @@ from storage.database import Transaction
 from storage.importing import same_accounts
 from storage.importing.batches import read_batch
 from storage.importing.statements import BY_THE_PERSON
+from storage.notices import looks
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotMerged, NotOneAccount
@@ -65,10 +66,13 @@ def list_hidden_accounts(services: Services, request: Request) -> Json:
 
 
 def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Change the user's name for an account, trimmed (null restores the source's name), or hide it or show it again;
-    return the account. Raises NotFound and BadRequest."""
+    """Change the user's name for an account, trimmed, or how far it may go below zero (null restores what the source
+    says), or hide it or show it again; return the account. Raises NotFound and BadRequest."""
     user_id = owner_of(request)
-    _find(services, request.principal, id)
+    currency = _find(services, request.principal, id).currency
+    line = Decimal(str(body["creditLine"])) if body.get("creditLine") is not None else None
+    if line is not None and line != in_digits(line, currency):
+        raise BadRequest("creditLine: has more digits after the point than {currency}", currency=currency)
     name = body.get("name")
     if name is not None and not (name.strip() and name.isprintable()):
         raise BadRequest("name: must have printable characters")
@@ -77,6 +81,9 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
         if "name" in body:
             given = name.strip() if name is not None else None
             accounts.rename(session, user_id=user_id, account_id=id, name=given)
+        if "creditLine" in body:
+            accounts.set_credit_line(session, user_id=user_id, account_id=id, amount=line)
+            looks.look_by(session, user_id, services.clock.today())
         if "isHidden" in body:
             now = services.clock.now()
             same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
@@ -182,6 +189,7 @@ def _shape(account: StoredAccount, caller: Principal) -> Json:
         "accountName": account.name,
         **members(account, "iban", "bankName", "isHidden"),
         "perhapsSameAs": account.same_as if account.same_as and caller.covers(account.same_as) else None,
+        "creditLine": None if account.credit_line is None else money(account.credit_line, account.currency),
     }
 
 

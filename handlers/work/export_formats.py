@@ -113,8 +113,11 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
         known."""
         if self.selection is not None or account.balance is None:
             return StatementRecord()
+        line = account.credit_line
         return StatementRecord(
-            closing=_without_extra_zeros(account.balance, account.currency), closing_date=account.balance_date
+            closing=_without_extra_zeros(account.balance, account.currency),
+            closing_date=account.balance_date,
+            credit_line=None if line is None else _without_extra_zeros(line, account.currency),
         )
 
 

@@ -75,6 +75,12 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
         session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
     last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
     _set_balance(teller, account_id, last_day)
+    for said in (one.said for _, one in reported if one.said.credit_line is not None):
+        session.execute(
+            "UPDATE accounts SET credit_line = $3 WHERE user_id = $1 AND id = $2"
+            " AND coalesce(balance_date <= $4, TRUE)",
+            *(*of_account, said.credit_line, said.closing_date or date.min),
+        )
     return _settle_gaps(teller, account_id, last_day)
 
 

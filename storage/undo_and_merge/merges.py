@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from storage.importing import account_identity, contributions
 from storage.notices import looks, stored
 from storage.recurring import added
 from storage.undo_and_merge import baseline
-from storage.undo_and_merge.rebuild import Rebuilt, rebuild, set_settings, settings_of
+from storage.undo_and_merge.rebuild import SETTINGS, Rebuilt, rebuild, set_settings, settings_of
 from storage.users import User
 
 
@@ -48,6 +49,7 @@ class MergedAccount(Struct, frozen=True, kw_only=True):
     given_name: str | None
     hidden_at: datetime | None
     perhaps_same_as: str | None
+    given_credit_line: Decimal | None
     iban_rank: int | None
 
 
@@ -69,7 +71,7 @@ def merge(
     set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
     added.hand_over(session, user.id, source_id, target_id)
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
-    kept = {name: settings[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
+    kept = {name: settings[name] for name in SETTINGS}
     alias = {"user_id": user.id, "source_id": source_id}
     set_values(session, "account_aliases", alias, merged_into=target_id, **kept, **ranked)
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now, joined=source_id)
@@ -94,7 +96,7 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     stored.hand_over(session, user.id, chosen.into, source_id)
     looks.join(session, user.id, both)
     rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both)
-    settings = {name: getattr(chosen, name) for name in ("id", "given_name", "hidden_at", "perhaps_same_as")}
+    settings = {name: getattr(chosen, name) for name in ("id", *SETTINGS)}
     set_settings(session, user.id, [settings])
     return rebuilt
 
@@ -103,7 +105,7 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
     """The user's accounts that are parts of others, because the user has merged them, or has assigned an account of a
     source to another one; sorted by id, and described as their sources first described them."""
     aliases = session.rows(
-        "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as, iban_rank"
+        f"SELECT source_id, account_id, merged_into, {', '.join(SETTINGS)}, iban_rank"
         " FROM account_aliases WHERE user_id = $1 ORDER BY source_id",
         user_id,
     )
@@ -121,6 +123,7 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
             given_name=row["given_name"],
             hidden_at=row["hidden_at"],
             perhaps_same_as=row["perhaps_same_as"],
+            given_credit_line=row["given_credit_line"],
             iban_rank=row["iban_rank"],
         )
         for row in aliases

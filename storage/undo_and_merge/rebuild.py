@@ -29,7 +29,8 @@ from storage.users import User
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
 
-
+SETTINGS = ("given_name", "hidden_at", "perhaps_same_as", "given_credit_line")
+"""What a user sets for an account, which lives on when the account is made anew."""
 DELETED = "What this bank had brought was deleted or taken back meanwhile. Sync again."
 
 
@@ -235,19 +236,18 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The user's settings of these accounts (name, hiding, possible duplicate), and their IBANs."""
+    """The user's settings of these accounts (SETTINGS), and their IBANs."""
     return session.rows(
-        "SELECT id, iban, former_ibans, given_name, hidden_at, perhaps_same_as FROM accounts"
+        f"SELECT id, iban, former_ibans, {', '.join(SETTINGS)} FROM accounts"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
         *(user_id, ids),
     )
 
 
 def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
-    """Restore the settings (name, hiding, possible duplicate) that `settings_of` returned; accounts that are gone are
-    passed over."""
+    """Restore the settings (SETTINGS) that `settings_of` returned; accounts that are gone are passed over."""
     for row in settings:
-        kept = {name: row[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
+        kept = {name: row[name] for name in SETTINGS}
         set_values(session, "accounts", {"user_id": user_id, "id": row["id"]}, **kept)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -504,3 +505,33 @@ def test_a_ledger_waits_for_the_next_day_of_the_servers_calendar(home: Noticed) 
     assert looked == (False, 1)
     assert looked_at(23, 22) == (False, 1)
     assert looked_at(23, 23) == (True, 2)
+
+
+@pytest.mark.requirement("notices.kinds")
+def test_a_granted_overdraft_is_the_limit_as_its_person_says_else_as_the_bank_does(
+    home: Noticed, tmp_path: Path
+) -> None:
+    home.becomes(date(2026, 11, 1))
+    rent = [booked(f"2026-{month:02}-20", "-800.00", "Vermieter", "Miete", gvc="117") for month in range(6, 11)]
+    home.opened(*paid(6, 7, 8, 9, 10), *rent)
+    home.becomes(date(2026, 11, 12))
+    said = StatementRecord(closing=Decimal("650.00"), closing_date=date(2026, 11, 12), credit_line=Decimal(500))
+    home.bring(GIRO, booked("2026-11-12", "-6.00", "Rewe", "Brot"), statement=said)
+    look(home)
+    assert home.told() == []
+    client, place = Served(home.eva).client(), f"/accounts/{home.account(GIRO)}"
+    for line, shown, told in ((100, 100, "open"), (None, 500, "over"), (0, 0, "open"), (1000.5, 1000.5, "over")):
+        assert client.patch(place, json={"creditLine": line}).json()["creditLine"] == shown
+        home.eva.services.scheduler._each_round()
+        assert home.told() == [("overdraft.ahead", told)]
+    assert home.messages().count(("notice.new", "overdraft.ahead")) == 1
+    assert (
+        b'<CdtLine><Incl>false</Incl><Amt Ccy="EUR">1000.50</Amt></CdtLine>' in home.eva.exported(tmp_path)["camt053"]
+    )
+    for wrong in (-1, 0.001):
+        assert client.patch(place, json={"creditLine": wrong}).status_code == 400
+    home.bring(GIRO, booked("2026-11-12", "-7.00", "Rewe", "Brot"), of=home.files)
+    [*_, last] = undoable_imports.of_user(home.eva.services.everybody, home.eva.user.id)
+    home.eva.undo(last.job_id)
+    assert client.patch(place, json={}).json()["creditLine"] == 1000.5
+    assert client.patch(place, json={"creditLine": None}).json()["creditLine"] == 500

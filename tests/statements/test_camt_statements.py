@@ -71,6 +71,24 @@ def test_a_balance_without_indicator_is_a_credit_and_debits_are_negative(
 
 
 @pytest.mark.requirement("readers.camt.balances")
+@pytest.mark.parametrize(
+    ("line", "granted"),
+    [
+        ("<Incl>false</Incl><Amt Ccy='EUR'>2000.00</Amt>", Decimal(2000)),
+        ("<Incl>true</Incl><Tp><Cd>AVAI</Cd></Tp><Amt Ccy='EUR'>150.00</Amt>", None),
+        ("<Incl>false</Incl>", None),
+        ("<Incl>false</Incl><Amt Ccy='EUR'>much</Amt>", None),
+    ],
+)
+def test_the_overdraft_that_a_bank_grants_is_read_and_what_is_left_of_it_is_not(
+    line: str, granted: Decimal | None, found: Gather, message: Text, balance: Text
+) -> None:
+    closing = balance("CLBD", "7.5").replace("<Amt", f"<CdtLine>{line}</CdtLine><Amt", 1)
+    (statement,) = found(read, message(balances=balance("OPBD", "5") + closing)).statements
+    assert (statement.closing, statement.credit_line) == (Decimal("7.5"), granted)
+
+
+@pytest.mark.requirement("readers.camt.balances")
 @pytest.mark.parametrize(("closing", "adds_up"), [("87.66", True), ("87.67", False)])
 def test_a_statement_that_adds_up_says_so(
     closing: str, adds_up: bool, found: Gather, message: Text, entry: Text, balance: Text

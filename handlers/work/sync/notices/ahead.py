@@ -17,7 +17,6 @@ from storage.database import Session
 
 NOT_LOOKED_AT = ("credit_card", "loan", "securities", "membership", "building_savings")
 YEAR = timedelta(days=425)  # and the days that are looked ahead
-LIMIT = Decimal(0)
 
 
 def runs_short(
@@ -32,13 +31,13 @@ def runs_short(
     lent: Collection[str],
 ) -> Iterator[tuple[Shortfall, Finding | None]]:
     """The shortfall of each account that does not last until the next income, within ten days with its notice. Accounts
-    that hold more than went out in a whole year are not looked at: no payment of theirs is known that is more. `since`
-    is the day from which recurring payments are looked for, `asked` the day until which each account is known,
-    `dismissed` are charges of payments that do not count; what is on accounts that others share (`lent`) helps nobody
-    else."""
+    that are further above their limit than went out in a whole year are not looked at: no payment of theirs is known
+    that is more. `since` is the day from which recurring payments are looked for, `asked` the day until which each
+    account is known, `dismissed` are charges of payments that do not count; what is on accounts that others share
+    (`lent`) helps nobody else."""
     looked_at = [each for each in accounts if each.kind not in NOT_LOOKED_AT and each.balance is not None]
     went_out = transactions.went_out(session, user_id, since=today - YEAR)
-    doubtful = [each for each in looked_at if (each.balance or 0) < went_out.get(each.id, Decimal(0))]
+    doubtful = [each for each in looked_at if (each.balance or 0) - each.limit < went_out.get(each.id, Decimal(0))]
     if not doubtful:
         return
     ids = [each.id for each in doubtful]
@@ -68,8 +67,9 @@ def _of_series(
     salaries = set(rows.filter(pl.col("amount") > 0, type="salary")["id"])
     streams = streams_of(counted, charges, {}, asked=asked, salaries=salaries)
     own = set(rows.filter(pl.col("transfer_account_id").is_not_null())["id"])
+    limits = {each.id: each.limit for each in accounts}
     for each in series:
-        short = shortfall(each.ledger, streams[each.key, today], limit=LIMIT, own=own)
+        short = shortfall(each.ledger, streams[each.key, today], limit=limits[each.key], own=own)
         if short is not None:
             elsewhere = [
                 account.balance

@@ -177,5 +177,5 @@ def _is_judged(each: Notice, seen: Seen, today: date) -> bool:
     account = seen.accounts.get(next(iter(each.content["accountIds"]), ""))
     if each.kind not in ("overdraft.ahead", "income.late") or account is None:
         return True
-    is_below = each.kind == "overdraft.ahead" and (account.balance or 0) < 0 and today < each.day
+    is_below = each.kind == "overdraft.ahead" and (account.balance or 0) < account.limit and today < each.day
     return seen.is_fresh(account.id, today) and not is_below
