@@ -130,7 +130,7 @@ def history(
         cadence=cadence,
         first_charged=days[0],
         next_expected=[*awaited, first_ahead][0],
-        deviation=_usual_deviation(days, cadence, frequency),
+        deviation=_usual_deviation(tuple(days), cadence, frequency),
         missed=[*_missed_between(days, cadence), *overdue],
         overdue=overdue,
         unknown=[due for due in past if due not in overdue and due not in awaited],
@@ -214,7 +214,8 @@ def _commonest(places: Sequence[int]) -> int:
     return max(reversed(places), key=counted.__getitem__)
 
 
-def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
+@lru_cache(maxsize=4096)
+def _usual_deviation(days: tuple[date, ...], cadence: Cadence, frequency: str) -> int:
     """The number of days by which at least nine of ten charges are early or late at most; at least one, and never so
     many that a charge counts as missed."""
     deviations = sorted(_deviations(days, cadence))
