@@ -67,6 +67,7 @@ Deed = Literal[
     "unpauseUser",
     "removeUser",
     "offerShare",
+    "getOffer",
     "acceptShare",
     "narrowShare",
     "widenShare",

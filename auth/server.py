@@ -113,7 +113,7 @@ class AuthorizationServer:
         self.errands = Errands(database, now)
         self.provider = self._at_provider(provider, ask, database, events, now) if provider is not None else None
         self.operators = Operators(database, self.sessions, self.access, events, now)
-        self.shares = Shares(database, events, now)
+        self.shares = Shares(database, self.links, events, now)
         self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events

@@ -22,7 +22,7 @@ from auth.secret_text import new_secret, stored_hash
 from auth.security_events import Events
 from storage import users
 from storage.database import Database, Session, without_zone
-from storage.oauth import links, passkeys
+from storage.oauth import links, passkeys, shares
 from storage.oauth.links import Kind, Link
 from storage.oauth.passkeys import Passkey
 from storage.users import User
@@ -68,10 +68,15 @@ class OneTimeLinks:
         return links.open_invitations(self._database, now=self._now())
 
     def revoke(self, secret_hash: str, by: User | None = None) -> bool:
-        """End an open invitation, named by its hash; False where there is none."""
+        """End an open invitation, named by its hash, and what was offered with it; False where there is none."""
         if all(each.secret_hash != secret_hash for each in self.invitations()):
             return False
-        is_ended = self._database.atomically(lambda session: links.end(session, secret_hash, now=self._now()))
+
+        def work(session: Session) -> bool:
+            shares.end_of_invitation(session, secret_hash, now=self._now())
+            return links.end(session, secret_hash, now=self._now())
+
+        is_ended = self._database.atomically(work)
         if is_ended:
             self._did(by, "revokeInvitation")
         return is_ended
@@ -149,6 +154,8 @@ class OneTimeLinks:
             if present is not None and not links.use(session, present, now=self._now()):
                 return "over"
             users.add_to(session, user)
+            if present is not None:
+                self._meet(session, present, user)
             if not also(session, user):
                 raise _Over
             return None
@@ -163,7 +170,14 @@ class OneTimeLinks:
         kind = link.kind if link is not None else "provider"
         self._events.info("somebody came in by a link", kind=kind, user=user.id, address=address)
         self._events.did(user.id, "becomeUser")
+        if link is not None and shares.of_receiver(self._database, user.id):
+            self._events.did(user.id, "getOffer")
         return user
+
+    def _meet(self, session: Session, link: Link, user: User) -> None:
+        """Offer somebody what waits for whoever uses this invitation, as if it were offered now."""
+        key, open_until = users.compared_name(user.name), self._now() + lifetimes.OFFER
+        shares.meet(session, link.secret_hash, user_id=user.id, name=user.name, key=key, open_until=open_until)
 
     def is_free(self, shown: str, name: str) -> Refused | None:
         """None where somebody who has this link could be called so; else why not, and a taken name counts."""

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict, Unpack
 
 from auth import lifetimes
 from auth.instants import Now
+from auth.people.links import OneTimeLinks
 from auth.record import Deed
 from auth.security_events import Events
 from auth.tokens.terms import is_within
@@ -22,32 +23,47 @@ OFFERS_MAX = 20  # open ones of one giver
 Unoffered = Literal["self", "already", "many"]
 
 
+class Offered(TypedDict):
+    """What a giver decides about a share: the accounts, until when (None: until somebody ends it), whether the
+    receiver's apps may see it, and whether the giver's categories and notes come along."""
+
+    terms: Terms
+    ends_at: datetime | None
+    pass_on: NotRequired[bool]
+    with_words: NotRequired[bool]
+
+
 @dataclass(eq=False)
 class Shares:
     """Offers, accepts, changes and ends shares; logs each step, and records it for both people. Who may do what is
     looked at here: a share that is not the person's own does not exist for them."""
 
     _database: Database
+    _links: OneTimeLinks
     _events: Events
     _now: Now
 
-    def offer(
-        self,
-        giver: User,
-        name: str,
-        *,
-        terms: Terms,
-        ends_at: datetime | None,
-        life: str,
-        pass_on: bool = False,
-        with_words: bool = False,
-    ) -> Share | Unoffered:
+    def invite(self, giver: User, by: User | None, *, life: str, **offered: Unpack[Offered]) -> str | None:
+        """Make an address at which somebody can become a user, as `links.invite` does for `by`, and offer them a share
+        there; None where twenty offers are open. Both end when the invitation is revoked."""
+        address = self._links.invite(by)
+        link = self._links.find(address)
+        assert link is not None, "made just now"
+        made = self._offer(giver, shares.NOBODY_YET, shares.INVITED + link.secret_hash, life, offered)
+        if isinstance(made, Share):
+            return address
+        self._links.revoke(link.secret_hash, by)
+        return None
+
+    def offer(self, giver: User, name: str, *, life: str, **offered: Unpack[Offered]) -> Share | Unoffered:
         """Offer a share to the person of this name, if there is one, which the giver is not told. The caller has
         verified that the giver wants it. Returns why not, if that is to themselves, the person of this name has one, or
         twenty offers are open."""
-        key, now = users.compared_name(name), self._now()
-        if key == users.compared_name(giver.name):
-            return "self"
+        key = users.compared_name(name)
+        return "self" if key == users.compared_name(giver.name) else self._offer(giver, name, key, life, offered)
+
+    def _offer(self, giver: User, name: str, key: str, life: str, offered: Offered) -> Share | Unoffered:
+        now = self._now()
 
         def work(session: Session) -> Share | Unoffered:
             present = [each for each in shares.of_giver(session, giver.id) if each.is_live(now) or each.is_open(now)]
@@ -64,14 +80,14 @@ class Shares:
                 receiver_id=receiver.id if receiver is not None else None,
                 receiver_key=key,
                 receiver_name=name,
-                accounts=terms.accounts,
-                all_but=terms.all_but,
+                accounts=offered["terms"].accounts,
+                all_but=offered["terms"].all_but,
                 offered_at=now,
                 open_until=now + lifetimes.OFFER,
-                ends_at=ends_at,
+                ends_at=offered["ends_at"],
                 life=life,
-                pass_on=pass_on,
-                with_words=with_words,
+                pass_on=offered.get("pass_on", False),
+                with_words=offered.get("with_words", False),
             )
             shares.add(session, share)
             return share
@@ -100,40 +116,18 @@ class Shares:
             self._did(share, "acceptShare", receiver)
         return is_first
 
-    def widens(
-        self,
-        share: Share,
-        *,
-        terms: Terms,
-        ends_at: datetime | None,
-        pass_on: bool,
-        with_words: bool = False,
-        owned: set[str],
-    ) -> bool:
+    def widens(self, share: Share, *, owned: set[str], **wanted: Unpack[Offered]) -> bool:
         """Whether the receiver would see more, of the giver's accounts (`owned`) and later ones, or longer, or the
         giver's words, or their apps would see it."""
+        ends_at = wanted["ends_at"]
         is_longer = share.ends_at is not None and (ends_at is None or ends_at > share.ends_at)
-        is_more = pass_on > share.pass_on or with_words > share.with_words
-        return is_longer or is_more or not is_within(terms, share.terms, owned)
+        is_more = any(wanted.get(name, False) > getattr(share, name) for name in ("pass_on", "with_words"))
+        return is_longer or is_more or not is_within(wanted["terms"], share.terms, owned)
 
-    def change(
-        self,
-        giver: User,
-        share: Share,
-        *,
-        terms: Terms,
-        ends_at: datetime | None,
-        pass_on: bool,
-        with_words: bool = False,
-        is_wider: bool,
-    ) -> None:
+    def change(self, giver: User, share: Share, *, is_wider: bool, **wanted: Unpack[Offered]) -> None:
         """Replace what is shared, until when, whether apps may see it and words come along; the caller has verified
         that the giver wants it where that `is_wider`."""
-        self._database.atomically(
-            lambda session: shares.change(
-                session, share.id, terms=terms, ends_at=ends_at, pass_on=pass_on, with_words=with_words
-            )
-        )
+        self._database.atomically(lambda session: shares.change(session, share.id, **wanted))
         self._did(share, "widenShare" if is_wider else "narrowShare", giver)
 
     def end(self, user: User, share_id: str) -> bool:
@@ -169,5 +163,5 @@ class Shares:
     def _did(self, share: Share, deed: Deed, by: User) -> None:
         self._events.info(deed, share=share.id, by=by.id)
         self._events.did(share.giver_id, deed)
-        if share.receiver_id is not None and deed != "offerShare":
-            self._events.did(share.receiver_id, deed)
+        if share.receiver_id is not None:
+            self._events.did(share.receiver_id, "getOffer" if deed == "offerShare" else deed)

@@ -11,8 +11,9 @@ shares = group(
     plain_command(
         "shares add",
         "Offer a user's accounts to another one, who has to accept that.",
-        click.argument("name"),
+        click.argument("name", required=False),
         user_option("Who shares."),
+        click.option("--invite", is_flag=True, help="To whoever becomes a user by the address that is printed."),
         click.option("--account", multiple=True, help="Name or id of an account; none: all, later ones too."),
         click.option(
             "--until",

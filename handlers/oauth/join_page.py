@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from auth.people.links import PATH
 from auth.people.sessions import Browser
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import SHARES_PAGE, Site, Visit
 from storage.oauth.links import Link
 
 PURPOSE = "join"
@@ -44,8 +44,8 @@ def show_form(site: Site, visit: Visit) -> Response:
 
 
 def become_user(site: Site, visit: Visit) -> Response:
-    """Make the person whose name and password the form has, sign them in, and redirect to their page; shows the form
-    again where name or password cannot be used."""
+    """Make the person whose name and password the form has, sign them in, and redirect to what is offered to them, or
+    to their page; shows the form again where name or password cannot be used."""
     browser, link = _sent(site, visit)
     if site.provider_shown is not None and site.provider_shown.is_only:
         raise Mistake("bad_form")  # whoever comes in by a password could not come again
@@ -62,7 +62,8 @@ def become_user(site: Site, visit: Visit) -> Response:
         raise Mistake("join_over")
     if isinstance(made, str):
         return _page(site, visit, browser, link, error=made)
-    response = site.redirect(f"{site.policy.public_url}/")
+    begins = site.address(SHARES_PAGE) if site.server.shares.given_to(made.id) else f"{site.policy.public_url}/"
+    response = site.redirect(begins)
     before = browser if browser.user_id is None else None  # what somebody else began in this browser stays theirs
     site.remember_signed_in(response, site.server.sign_in.let_in(made, before, address=visit.address))
     return response

@@ -79,7 +79,7 @@ def invite(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _page(site, visit, browser, user, at="invite", outcome=outcome)
-    return _link_page(site, visit, "invitation", site.server.links.invite(user))
+    return link_page(site, visit, "invitation", site.server.links.invite(user))
 
 
 def revoke_invitation(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
@@ -111,7 +111,7 @@ def make_password_link(site: Site, visit: Visit, browser: Browser, user: User) -
     outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _page(site, visit, browser, user, at=person.id, outcome=outcome)
-    return _link_page(site, visit, "password", site.server.links.new_password(person, user), name=person.name)
+    return link_page(site, visit, "password", site.server.links.new_password(person, user), name=person.name)
 
 
 def mark(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
@@ -156,7 +156,8 @@ def _done(site: Site, notice: str) -> Response:
     return site.redirect(site.address(f"{OPERATOR_PAGE}?notice={notice}"))
 
 
-def _link_page(site: Site, visit: Visit, kind: str, link: str, *, name: str = "") -> Response:
+def link_page(site: Site, visit: Visit, kind: str, link: str, *, name: str = "", back: str = OPERATOR_PAGE) -> Response:
+    """The page that shows a link once, and leads `back`."""
     return site.page(
         "link.html",
         visit.words,
@@ -164,7 +165,8 @@ def _link_page(site: Site, visit: Visit, kind: str, link: str, *, name: str = ""
         name=name,
         link=link,
         is_in_clear=urlsplit(site.policy.auth_url).scheme == "http",
-        operator_address=site.address(OPERATOR_PAGE),
+        back_to="shares" if back != OPERATOR_PAGE else "operator",
+        back_address=site.address(back),
     )
 
 

@@ -9,8 +9,10 @@ from starlette.routing import BaseRoute
 
 from auth.authorization_details import LASTS_DAYS
 from auth.people.sessions import Browser
+from auth.people.shares import Offered
 from auth.people.sign_in import Outcome
 from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, sent_choices
+from handlers.oauth.operator_page import link_page
 from handlers.oauth.site import SHARES_PAGE, ForUser, Site, Visit
 from storage.accounts import StoredAccount
 from storage.oauth import grants
@@ -49,19 +51,25 @@ def shares_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respo
 
 def give(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Offer a share to the person whose name was typed, if the password is right, and redirect to the page, which says
-    the same whether or not there is such a person."""
+    the same whether or not there is such a person; or, as an operator, to whoever uses an invitation, which is shown
+    once."""
     try:
-        terms, ends_at = _sent(site, visit, _own_accounts(site, user))
+        offered = _sent(site, visit, _own_accounts(site, user))
     except NothingChosen:
         return _page(site, visit, browser, user, at="give", error="nothing")
-    name = visit.form.get("name", "").strip()
-    if not name or len(name) > 64:
+    name, is_invited = visit.form.get("name", "").strip(), user.is_operator and visit.form.get("invite") == "on"
+    if not is_invited and (not name or len(name) > 64):
         return _page(site, visit, browser, user, at="give", error="no_name")
     outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _page(site, visit, browser, user, at="give", outcome=outcome)
     life = site.services.incarnation.id
-    made = site.server.shares.offer(user, name, terms=terms, ends_at=ends_at, life=life, **_ticked(visit))
+    if is_invited:
+        address = site.server.shares.invite(user, user, life=life, **offered)
+        if address is None:
+            return _page(site, visit, browser, user, at="give", error="many")
+        return link_page(site, visit, "invitation_with_share", address, back=SHARES_PAGE)
+    made = site.server.shares.offer(user, name, life=life, **offered)
     if isinstance(made, str):
         return _page(site, visit, browser, user, at="give", error=made)
     return _done(site, "share_offered")
@@ -75,16 +83,15 @@ def change(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
         return _done(site, "share_ended")
     owned = _own_accounts(site, user)
     try:
-        terms, ends_at = _sent(site, visit, owned, held=share)
+        wanted = _sent(site, visit, owned, held=share)
     except NothingChosen:
         return _page(site, visit, browser, user, at=share.id, error="nothing")
-    ids, ticked = {account.id for account in owned}, _ticked(visit)
-    is_wider = site.server.shares.widens(share, terms=terms, ends_at=ends_at, owned=ids, **ticked)
+    is_wider = site.server.shares.widens(share, owned={account.id for account in owned}, **wanted)
     if is_wider:
         outcome = site.check_password(visit, browser, user)
         if outcome.browser is None:
             return _page(site, visit, browser, user, at=share.id, outcome=outcome)
-    site.server.shares.change(user, share, terms=terms, ends_at=ends_at, is_wider=is_wider, **ticked)
+    site.server.shares.change(user, share, is_wider=is_wider, **wanted)
     site.services.households.round(share.id)
     return _done(site, "share_changed")
 
@@ -130,19 +137,22 @@ def _own_accounts(site: Site, user: User) -> Sequence[StoredAccount]:
     return [each for each in site.accounts_of(user.id) if each.id not in held]
 
 
-def _sent(
-    site: Site, visit: Visit, owned: Sequence[StoredAccount], *, held: Share | None = None
-) -> tuple[Terms, datetime | None]:
-    """What the form shares, and until when (None: until somebody ends it). Raises NothingChosen, and Mistake for an end
-    that the form does not offer."""
+def _sent(site: Site, visit: Visit, owned: Sequence[StoredAccount], *, held: Share | None = None) -> Offered:
+    """What the form shares, and until when. Raises NothingChosen, and Mistake for an end that the form does not
+    offer."""
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     terms = chosen.terms(owned, held=held.terms if held is not None else EVERYTHING)
-    terms = Terms(accounts=terms.accounts, all_but=terms.all_but)
-    if chosen.lasts == "":
-        return terms, None
     if chosen.lasts == AS_BEFORE and held is not None:
-        return terms, held.ends_at
-    return terms, end_of_day(chosen.lifetime(LASTS_DAYS).days, site=site)
+        ends_at = held.ends_at
+    else:
+        ends_at = end_of_day(chosen.lifetime(LASTS_DAYS).days, site=site) if chosen.lasts else None
+    ticked = _ticked(visit)
+    return Offered(
+        terms=Terms(accounts=terms.accounts, all_but=terms.all_but),
+        ends_at=ends_at,
+        pass_on=ticked["pass_on"],
+        with_words=ticked["with_words"],
+    )
 
 
 def _done(site: Site, notice: str) -> Response:

@@ -6,9 +6,9 @@ Only this server's own page may call them: an app that could share would pass on
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from auth.people.shares import Unoffered
+from auth.people.shares import Offered, Unoffered
 from auth.principal import PAGE
 from handlers.json_shapes import instant
 from handlers.names import Json
@@ -35,15 +35,6 @@ UNOFFERED: Mapping[Unoffered, str] = {
 }
 
 
-class Changed(NamedTuple):
-    """What a giver can change of a share."""
-
-    terms: Terms
-    ends_at: datetime | None
-    pass_on: bool
-    with_words: bool
-
-
 def list_shares(services: Services, request: Request) -> Json:
     """List what the user gives and what they get, offers that can still be accepted included, the first offered
     first."""
@@ -64,15 +55,10 @@ def offer_share(services: Services, request: Request, *, body: Mapping[str, Any]
     life, name = services.incarnation.id, body["person"].strip()
     if not name:
         raise BadRequest("person: must be the user name of a person")
-    made = services.authorization.shares.offer(
-        user,
-        name,
-        terms=terms,
-        ends_at=ends_at,
-        life=life,
-        pass_on=body.get("passOn", False),
-        with_words=body.get("withWords", False),
+    offered = Offered(
+        terms=terms, ends_at=ends_at, pass_on=body.get("passOn", False), with_words=body.get("withWords", False)
     )
+    made = services.authorization.shares.offer(user, name, life=life, **offered)
     if isinstance(made, str):
         raise Conflicting(UNOFFERED[made])
     return Answer(body=_given(services, made), status=201)
@@ -86,17 +72,23 @@ def change_share(services: Services, request: Request, *, id: str, body: Mapping
     share = _find(services, user, id)
     terms, ends_at = share.terms, share.ends_at
     if "accountIds" in body or "allBut" in body:
-        before = {"accountIds": share.accounts, "allBut": share.all_but}
-        terms = _terms(services, user, {**before, **body}, known=frozenset(share.accounts or ()))
+        named = {"accountIds": share.accounts, "allBut": share.all_but}
+        terms = _terms(services, user, {**named, **body}, known=frozenset(share.accounts or ()))
     if "endsAt" in body:
         ends_at = _end(services, body["endsAt"])
     goes_on = body.get("isResting") is False and share.life != services.incarnation.id
-    after = Changed(terms, ends_at, body.get("passOn", share.pass_on), body.get("withWords", share.with_words))
-    is_wider = sharing.widens(share, **after._asdict(), owned=_owned(services, user))
+    before = Offered(terms=share.terms, ends_at=share.ends_at, pass_on=share.pass_on, with_words=share.with_words)
+    after = Offered(
+        terms=terms,
+        ends_at=ends_at,
+        pass_on=body.get("passOn", share.pass_on),
+        with_words=body.get("withWords", share.with_words),
+    )
+    is_wider = sharing.widens(share, owned=_owned(services, user), **after)
     if is_wider or goes_on:
         _check_signed_in_lately(services, request)
-    if after != (share.terms, share.ends_at, share.pass_on, share.with_words):
-        sharing.change(user, share, **after._asdict(), is_wider=is_wider)
+    if after != before:
+        sharing.change(user, share, is_wider=is_wider, **after)
     if goes_on:
         sharing.go_on(user, share.id, life=services.incarnation.id)
     services.households.round(only=share.id)

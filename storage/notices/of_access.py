@@ -21,6 +21,7 @@ DEEDS = frozenset(
         "turnOffSecondFactor",
         "useRecoveryCode",
         "offerShare",
+        "getOffer",
         "acceptShare",
         "linkProvider",
         "signInByLink",

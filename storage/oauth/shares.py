@@ -10,6 +10,8 @@ from storage.database import Row, Session, add_row, as_json, names_of, set_value
 from storage.oauth.grants import Terms
 from storage.oauth.moments import with_moments
 
+INVITED = "invitation "  # begins the `receiver_key` of an offer to whoever uses an invitation, whose hash follows
+NOBODY_YET = "…"  # the `receiver_name` of such an offer
 UNSEEN = ""  # the mark of a share that has to be looked at, whatever the states
 
 
@@ -39,6 +41,11 @@ class Share(Struct, frozen=True, kw_only=True):
     ended_at: datetime | None = None
     seen: str = UNSEEN
     held: tuple[str, ...] = ()
+
+    @property
+    def is_for_invited(self) -> bool:
+        """Whether it waits for whoever uses an invitation."""
+        return self.receiver_key.startswith(INVITED)
 
     @property
     def terms(self) -> Terms:
@@ -87,8 +94,26 @@ def accept(session: Session, share: Share, *, now: datetime) -> bool:
     return set_values(session, "oauth_shares", {"id": share.id, "accepted_at": None, "ended_at": None}, accepted_at=now)
 
 
+def meet(session: Session, secret_hash: str, *, user_id: str, name: str, key: str, open_until: datetime) -> None:
+    """Offer to this person what was offered to whoever uses the invitation with this hash, which they have."""
+    whom = {"receiver_id": user_id, "receiver_name": name, "receiver_key": key}
+    waiting = {"receiver_key": INVITED + secret_hash, "ended_at": None}
+    set_values(session, "oauth_shares", waiting, **whom, open_until=open_until)
+
+
+def end_of_invitation(session: Session, secret_hash: str, *, now: datetime) -> None:
+    """End what was offered to whoever uses the invitation with this hash."""
+    set_values(session, "oauth_shares", {"receiver_key": INVITED + secret_hash, "ended_at": None}, ended_at=now)
+
+
 def change(
-    session: Session, share_id: str, *, terms: Terms, ends_at: datetime | None, pass_on: bool, with_words: bool
+    session: Session,
+    share_id: str,
+    *,
+    terms: Terms,
+    ends_at: datetime | None,
+    pass_on: bool = False,
+    with_words: bool = False,
 ) -> None:
     """Replace what is shared, until when, whether apps may see it and words come along; the share has to be looked
     at."""

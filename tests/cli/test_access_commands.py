@@ -273,5 +273,11 @@ def test_accounts_are_shared_by_command(run: Run) -> None:
     ]
     assert run("shares", "end", made, "--user", receiver).code == 0
     assert run("shares", "end", made, "--user", receiver).failed_with("There is no such share.")
+    assert run("shares", "add", "--user", giver).failed_with("Say to whom: a name, or --invite.")
+    (link,) = run("shares", "add", "--invite", "--user", giver).lines
+    assert "/join#" in link
+    listed = run("shares", "list", "--user", giver).lines[0].split("\t")
+    assert listed[1:3] == ["to …", "offered"]
+    assert run("shares", "end", listed[0], "--user", giver).code == 0
     (made,) = run("shares", "add", receiver, "--user", giver, "--pass-on").lines
     assert run("shares", "list", "--user", giver).lines == [f"{made}\tto {receiver}\toffered\tno end\tapps too"]

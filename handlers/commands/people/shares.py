@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from auth.people.shares import Unoffered
+from auth.people.shares import Offered, Unoffered
 from handlers.commands.control_socket import CommandError, Report
 from handlers.work.services import Services
 from storage import accounts
@@ -35,29 +35,36 @@ def add_share(
     report: Report,
     *,
     user: User,
-    name: str,
+    name: str | None,
     account: Sequence[str],
+    invite: bool = False,
     until: str | None = None,
     pass_on: bool = False,
     with_words: bool = False,
 ) -> None:
     """Offer a user's accounts, those named or all of them and later ones, to the person of this name, who has to accept
-    that; with `pass_on` to their apps, too, `with_words` with the user's categories and notes. Print the id. `until` is
-    the last day, YYYY-MM-DD. CommandError where it cannot be offered."""
-    own = services.of(user.id)
+    that, and print the id; or to whoever becomes a user by the address of an invitation (`invite`), which is printed;
+    with `pass_on` to their apps, too, `with_words` with the user's categories and notes. `until` is the last day,
+    YYYY-MM-DD. CommandError where it cannot be offered."""
+    own, sharing, life = services.of(user.id), services.authorization.shares, services.incarnation.id
     chosen = [accounts.resolve(own, user.id, each).id for each in account]
     if grants.held_of(services.everybody, user.id) & set(chosen):
         raise CommandError("What others share cannot be shared on.")
-    terms = Terms(accounts=tuple(sorted(chosen))) if chosen else EVERYTHING
-    made = services.authorization.shares.offer(
-        user,
-        name,
-        terms=terms,
+    offered = Offered(
+        terms=Terms(accounts=tuple(sorted(chosen))) if chosen else EVERYTHING,
         ends_at=_end_of(date.fromisoformat(until), services) if until is not None else None,
-        life=services.incarnation.id,
         pass_on=pass_on,
         with_words=with_words,
     )
+    if (name is None) is not invite:
+        raise CommandError("Say to whom: a name, or --invite.")
+    if name is None:
+        address = sharing.invite(user, None, life=life, **offered)
+        if address is None:
+            raise CommandError(UNOFFERED["many"])
+        report.line(address)
+        return
+    made = sharing.offer(user, name, life=life, **offered)
     if isinstance(made, str):
         raise CommandError(UNOFFERED[made])
     report.line(made.id)

@@ -1,17 +1,19 @@
 """/account/shares: offered with the password, accepted, narrowed without it, ended by either; who is nobody learns
 nothing."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from analytics.records import AccountRecord
-from storage import accounts, connections
+from auth.secret_text import stored_hash
+from storage import accounts, connections, users
 from storage.oauth import shares
 from tests.oauth.conftest import PASSWORD
 from tests.oauth.pages.test_account import signed_in
-from tests.oauth.pages.test_links import deeds
+from tests.oauth.pages.test_links import comes_in, deeds
 
 
 def with_accounts(world: Any) -> list[str]:
@@ -134,3 +136,29 @@ def test_a_share_that_rests_goes_on_when_its_giver_says_so(fresh: Any) -> None:
     assert sent(fresh, alice, "/go-on", share=share.id).headers["location"] == "/account/shares?notice=share_goes_on"
     assert "Does it go on?" not in alice.client.get("/account/shares").text
     assert "resumeShare" in deeds(fresh, fresh.other.id)
+
+
+@pytest.mark.requirement("household.page")
+def test_who_is_invited_with_an_offer_comes_in_accepts_it_and_nobody_else_can(fresh: Any) -> None:
+    with_accounts(fresh)
+    operator = signed_in(fresh, "bob")
+    assert offered(fresh, operator, name="", invite="on").status_code == 400, "bob is no operator"
+    users.set_operator(fresh.database, fresh.user.id, is_operator=True)
+    alice = signed_in(fresh)
+    assert offered(fresh, alice, name="", invite="on", current_password="x").status_code == 400
+    assert fresh.server.links.invitations() == []
+    shown = [offered(fresh, alice, name="", invite="on") for _ in range(2)]
+    first, second = (re.findall(r"<code>(http[^<]*)</code>", page.text)[0] for page in shown)
+    assert "can accept what you share" in shown[0].text
+    assert alice.client.get("/account/shares").text.count("Whoever comes in by your invitation") == 2
+    fresh.server.links.revoke(stored_hash(second.partition("#")[2]), fresh.user)
+    assert alice.client.get("/account/shares").text.count("Whoever comes in by your invitation") == 1
+    fresh.clock.forward(days=6)
+    assert comes_in(fresh, first)[1].headers["location"] == "/account/shares"
+    fresh.clock.forward(days=6)  # the offer counts from now on
+    person = users.get_by_name(fresh.database, "carla")
+    (share,) = fresh.server.shares.given_to(person.id)
+    assert (share.giver_name, share.receiver_name, share.accounts) == ("alice", "carla", ("acc_giro",))
+    assert fresh.server.shares.accept(person, share.id)
+    assert {"getOffer", "acceptShare"} <= set(deeds(fresh, person.id))
+    assert fresh.server.shares.given_by(fresh.user.id) == fresh.server.shares.given_to(person.id)
