@@ -23,7 +23,7 @@ OFFERS_MAX = 20  # open ones of one giver
 Unoffered = Literal["self", "already", "many"]
 
 
-class Offered(TypedDict):
+class Shared(TypedDict):
     """What a giver decides about a share: the accounts, until when (None: until somebody ends it), whether the
     receiver's apps may see it, and whether the giver's categories and notes come along."""
 
@@ -43,7 +43,7 @@ class Shares:
     _events: Events
     _now: Now
 
-    def invite(self, giver: User, by: User | None, *, life: str, **offered: Unpack[Offered]) -> str | None:
+    def invite(self, giver: User, by: User | None, *, life: str, **offered: Unpack[Shared]) -> str | None:
         """Make an address at which somebody can become a user, as `links.invite` does for `by`, and offer them a share
         there; None where twenty offers are open. Both end when the invitation is revoked."""
         address = self._links.invite(by)
@@ -55,14 +55,14 @@ class Shares:
         self._links.revoke(link.secret_hash, by)
         return None
 
-    def offer(self, giver: User, name: str, *, life: str, **offered: Unpack[Offered]) -> Share | Unoffered:
+    def offer(self, giver: User, name: str, *, life: str, **offered: Unpack[Shared]) -> Share | Unoffered:
         """Offer a share to the person of this name, if there is one, which the giver is not told. The caller has
         verified that the giver wants it. Returns why not, if that is to themselves, the person of this name has one, or
         twenty offers are open."""
         key = users.compared_name(name)
         return "self" if key == users.compared_name(giver.name) else self._offer(giver, name, key, life, offered)
 
-    def _offer(self, giver: User, name: str, key: str, life: str, offered: Offered) -> Share | Unoffered:
+    def _offer(self, giver: User, name: str, key: str, life: str, offered: Shared) -> Share | Unoffered:
         now = self._now()
 
         def work(session: Session) -> Share | Unoffered:
@@ -116,7 +116,7 @@ class Shares:
             self._did(share, "acceptShare", receiver)
         return is_first
 
-    def widens(self, share: Share, *, owned: set[str], **wanted: Unpack[Offered]) -> bool:
+    def widens(self, share: Share, *, owned: set[str], **wanted: Unpack[Shared]) -> bool:
         """Whether the receiver would see more, of the giver's accounts (`owned`) and later ones, or longer, or the
         giver's words, or their apps would see it."""
         ends_at = wanted["ends_at"]
@@ -124,7 +124,7 @@ class Shares:
         is_more = any(wanted.get(name, False) > getattr(share, name) for name in ("pass_on", "with_words"))
         return is_longer or is_more or not is_within(wanted["terms"], share.terms, owned)
 
-    def change(self, giver: User, share: Share, *, is_wider: bool, **wanted: Unpack[Offered]) -> None:
+    def change(self, giver: User, share: Share, *, is_wider: bool, **wanted: Unpack[Shared]) -> None:
         """Replace what is shared, until when, whether apps may see it and words come along; the caller has verified
         that the giver wants it where that `is_wider`."""
         self._database.atomically(lambda session: shares.change(session, share.id, **wanted))

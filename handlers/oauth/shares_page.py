@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 
 from auth.authorization_details import LASTS_DAYS
 from auth.people.sessions import Browser
-from auth.people.shares import Offered
+from auth.people.shares import Shared
 from auth.people.sign_in import Outcome
 from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, sent_choices
 from handlers.oauth.operator_page import link_page
@@ -137,7 +137,7 @@ def _own_accounts(site: Site, user: User) -> Sequence[StoredAccount]:
     return [each for each in site.accounts_of(user.id) if each.id not in held]
 
 
-def _sent(site: Site, visit: Visit, owned: Sequence[StoredAccount], *, held: Share | None = None) -> Offered:
+def _sent(site: Site, visit: Visit, owned: Sequence[StoredAccount], *, held: Share | None = None) -> Shared:
     """What the form shares, and until when. Raises NothingChosen, and Mistake for an end that the form does not
     offer."""
     chosen = sent_choices(visit.form, visit.ticked_accounts)
@@ -147,7 +147,7 @@ def _sent(site: Site, visit: Visit, owned: Sequence[StoredAccount], *, held: Sha
     else:
         ends_at = end_of_day(chosen.lifetime(LASTS_DAYS).days, site=site) if chosen.lasts else None
     ticked = _ticked(visit)
-    return Offered(
+    return Shared(
         terms=Terms(accounts=terms.accounts, all_but=terms.all_but),
         ends_at=ends_at,
         pass_on=ticked["pass_on"],

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from auth.people.shares import Offered, Unoffered
+from auth.people.shares import Shared, Unoffered
 from auth.principal import PAGE
 from handlers.json_shapes import instant
 from handlers.names import Json
@@ -55,7 +55,7 @@ def offer_share(services: Services, request: Request, *, body: Mapping[str, Any]
     life, name = services.incarnation.id, body["person"].strip()
     if not name:
         raise BadRequest("person: must be the user name of a person")
-    offered = Offered(
+    offered = Shared(
         terms=terms, ends_at=ends_at, pass_on=body.get("passOn", False), with_words=body.get("withWords", False)
     )
     made = services.authorization.shares.offer(user, name, life=life, **offered)
@@ -77,8 +77,8 @@ def change_share(services: Services, request: Request, *, id: str, body: Mapping
     if "endsAt" in body:
         ends_at = _end(services, body["endsAt"])
     goes_on = body.get("isResting") is False and share.life != services.incarnation.id
-    before = Offered(terms=share.terms, ends_at=share.ends_at, pass_on=share.pass_on, with_words=share.with_words)
-    after = Offered(
+    before = Shared(terms=share.terms, ends_at=share.ends_at, pass_on=share.pass_on, with_words=share.with_words)
+    after = Shared(
         terms=terms,
         ends_at=ends_at,
         pass_on=body.get("passOn", share.pass_on),

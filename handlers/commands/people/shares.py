@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from auth.people.shares import Offered, Unoffered
+from auth.people.shares import Shared, Unoffered
 from handlers.commands.control_socket import CommandError, Report
 from handlers.work.services import Services
 from storage import accounts
@@ -50,7 +50,7 @@ def add_share(
     chosen = [accounts.resolve(own, user.id, each).id for each in account]
     if grants.held_of(services.everybody, user.id) & set(chosen):
         raise CommandError("What others share cannot be shared on.")
-    offered = Offered(
+    offered = Shared(
         terms=Terms(accounts=tuple(sorted(chosen))) if chosen else EVERYTHING,
         ends_at=_end_of(date.fromisoformat(until), services) if until is not None else None,
         pass_on=pass_on,
