@@ -40,8 +40,8 @@ class SendingProcess:
         self._rest = b""
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Pass a request to the process, which begins to send it at once: its id, url, headers, body, and the seconds
-        that it may take. Raises SendingProcessGone."""
+        """Pass a request to the process, which begins to send it at once: its id, url, headers, body (`base64`: of
+        bytes), and the seconds that it may take. Raises SendingProcessGone."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")

@@ -6,6 +6,7 @@ no redirect, uses no proxy, and reads only the head of an answer.
 """
 
 import asyncio
+import base64
 import http.client
 import io
 import ipaddress
@@ -97,7 +98,7 @@ async def _post(request: dict[str, Any], allowed: Sequence[Network], tls: ssl.SS
     reader, writer = await _connect(addresses, port, tls if is_safe else None, host)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        body = request["body"].encode()
+        body = base64.b64decode(request["base64"]) if "base64" in request else request["body"].encode()
         headers = {"Host": parts.netloc, **request["headers"], "Content-Length": len(body), "Connection": "close"}
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         writer.write(f"POST {target} HTTP/1.1\r\n{head}\r\n".encode() + body)

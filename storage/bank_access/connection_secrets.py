@@ -7,15 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from storage.bank_access.connection_keys import ConnectionKeys, KeyMissing, SecretsUnreadable
-from storage.database import Database, Session, add_row, as_json, set_values
+from storage.database import Database, Session, add_row_unless_there, as_json, set_values
 
 
 def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str, secrets: Mapping[str, Any]) -> None:
     """Replace all secrets of the connection by these JSON values, sealed."""
     forget(session, user_id, connection_id)
+    begin(session, keys, user_id, connection_id, secrets)
+
+
+def begin(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str, secrets: Mapping[str, Any]) -> None:
+    """Keep these JSON values, sealed; of secrets that are there already nothing changes."""
     for field, value in secrets.items():
         sealed = keys.seal(as_json(value), about=_binding(connection_id, field))
-        add_row(session, "connection_secrets", user_id=user_id, connection_id=connection_id, field=field, sealed=sealed)
+        which = {"user_id": user_id, "connection_id": connection_id, "field": field}
+        add_row_unless_there(session, "connection_secrets", **which, sealed=sealed)
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from storage import store_facts, users
-from storage.database import Database, Session, StoreError, columns_of
+from storage.database import NOBODY, Database, Session, StoreError, columns_of
 from storage.row_owners import OF_ALL, OF_USERS
 
 UNFINISHED = "a store is being moved here"
@@ -79,6 +79,8 @@ def _move_rest(source: Database, target: Database, schemas: dict[str, dict[str, 
                 rows = _rows(source, table, schemas[table])
                 session.append(table, rows)
                 _compare(table, rows, _rows(session, table, schemas[table]))
+        secrets = "connection_secrets"  # of nobody: what the store is known by elsewhere
+        session.append(secrets, _rows(source, secrets, schemas[secrets], MOVED[secrets], NOBODY))
         session.execute("DELETE FROM user_names")
         users.take_names(session)
 

@@ -18,6 +18,7 @@ from storage.bank_access import connection_keys
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.database import Database, StoreError
 from storage.engines import moving
+from storage.notices import push_key
 from storage.row_owners import OF_ALL, OF_USERS
 from tests.cli.conftest import bankdata
 from tests.engines import ENGINE, tables_of
@@ -59,7 +60,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
                 is_dry_run=False,
                 is_json=False,
             )
-        services.connection_keys.get_ready()
+        push_key.find(services.everybody, services.connection_keys, lambda: "private")
         eva = users.get_by_name(services.everybody, "eva")
         access.print_calendar_link(services, said, user=eva)
         access.print_token(services, said, user=eva, scope="read:accounts", seconds=3600)
@@ -97,6 +98,7 @@ def test_a_move_that_breaks_off_goes_on_and_ends_with_equal_stores_and_living_to
     with closing(open_services(settings)) as services:
         assert services.connection_keys.ids == ConnectionKeys(folder / connection_keys.FILE_NAME).ids
         assert services.authorization.access.principal(token).user_id == users.get_by_name(services.everybody, "EVA").id
+        assert push_key.find(services.everybody, services.connection_keys, lambda: "another") == "private"
         assert users.get_by_name(services.everybody, "STRAUSS").name == "Strauß"
         assert services.authorization.calendar.revoke(users.get_by_name(services.everybody, "eva").id)
         assert services.everybody.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
