@@ -19,7 +19,7 @@ from handlers.web.fixed_files import fixed_file, stylesheet
 
 PLACES = (
     "/", "/transactions", "/months", "/recurring", "/accounts", "/merchants",
-    "/import", "/connections", "/settings", "/signed-in",
+    "/import", "/connections", "/settings", "/notices", "/signed-in",
 )  # fmt: skip
 ICON = "app-icon.png"
 YEAR_SECONDS = 31_536_000

@@ -12,9 +12,9 @@ import { speak, t } from "./words.js";
 // By name; those aside are behind More on a phone
 const PLACES = ["overview", "transactions", "months", "recurring"];
 const ASIDE = ["merchants", "import", "connections", "settings"];
-const BEHIND = ["account"]; // opened from what is shown elsewhere
+const BEHIND = ["account", "telling"]; // opened from what is shown elsewhere
 // The account of the person themselves, with password and apps, has /account
-const pathOf = (name) => ({ overview: "/", account: "/accounts" })[name] ?? `/${name}`;
+const pathOf = (name) => ({ overview: "/", account: "/accounts", telling: "/notices" })[name] ?? `/${name}`;
 
 const root = document.getElementById("page");
 
@@ -67,6 +67,7 @@ function Frame() {
   askAtOnce(path === "/" && atOnce);
   const person = usePerson();
   const live = useModule("live");
+  const push = useModule(globalThis.Notification?.permission === "granted" && "push");
   useEffect(() => {
     if (history.state?.at === undefined) scrollTo(0, 0); // Back leads to where one was
   }, [path]);
@@ -86,20 +87,23 @@ function Frame() {
   else content = html`<${module.data.default} key=${path} person=${person.data} parameters=${parameters} />`;
   const name = place === "transactions" ? "id" : "booking";
   const booking = parameters.get(name);
+  const notice = parameters.get("notice");
   return html`<a class="skip" href="#content" data-leaves>${t("skip")}</a>
     <${Navigation} current=${place} person=${person.data?.profile.name} />
     <main id="content" tabindex="-1"><${Banner} />${content}</main>
-    ${booking && person.data && html`<${OpenBooking} key=${booking} id=${booking} person=${person.data} onClose=${() => leave(beside({ [name]: "" }))} />`}
+    ${booking && person.data && html`<${Opened} key=${booking} name="booking" title="row" id=${booking} person=${person.data} onClose=${() => leave(beside({ [name]: "" }))} />`}
+    ${notice && person.data && html`<${Opened} key=${notice} name="notice" title="notice" id=${notice} person=${person.data} onClose=${() => leave(beside({ notice: "" }))} />`}
+    ${push.data && person.data && html`<${push.data.default} />`}
     ${live.data && html`<${live.data.default} timeZone=${person.data?.profile.timeZone} />`}
     <${Toasts} />`;
 }
 
-/** A booking, over the place it was opened from. */
-function OpenBooking({ id, person, onClose }) {
-  const module = useModule("booking");
+/** A booking or a notice, over the place it was opened from. */
+function Opened({ name, title, id, person, onClose }) {
+  const module = useModule(name);
   return module.data
     ? html`<${module.data.default} id=${id} person=${person} onClose=${onClose} />`
-    : html`<${Dialog} title=${t("row")} onClose=${onClose}><${Loaded} of=${module} /><//>`;
+    : html`<${Dialog} title=${t(title)} onClose=${onClose}><${Loaded} of=${module} /><//>`;
 }
 
 const Nowhere = () => html`<${Place} title=${t("nowhere")} text=${t("nowhere_text")}>

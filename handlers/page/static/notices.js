@@ -31,8 +31,9 @@ export default function Notices({ person }) {
   <//>`;
 }
 
-function Notice({ notice, person }) {
-  const { id, title, text, accountIds } = notice;
+export function Notice({ notice, person }) {
+  const { id, title, text, accountIds, state } = notice;
+  const isOver = ["over", "withdrawn"].includes(state);
   const { to, leaves, word = "look", icon = "warn" } = stepOf(notice, person.profile.today);
   const account = accountIds.length === 1 && person.byId.get(accountIds[0]);
   const set = (body) => change("PATCH", one("notices", id), { body });
@@ -42,8 +43,8 @@ function Notice({ notice, person }) {
     <${Icon} name=${icon} />
     <p><strong>${title}</strong> ${about}${text}</p>
     <span class="buttons">
-      <button type="button" class="quiet" onClick=${put({ state: "snoozed", until: daysBefore(person.profile.today, RESTS) }, "notice_later_done")}>${t("notice_later")}</button>
-      <button type="button" class="quiet" onClick=${put({ state: "dismissed" }, "notice_away_done")}>${t("notice_away")}</button>
+      ${!isOver && html`<button type="button" class="quiet" onClick=${put({ state: "snoozed", until: daysBefore(person.profile.today, RESTS) }, "notice_later_done")}>${t("notice_later")}</button>
+      <button type="button" class="quiet" onClick=${put({ state: "dismissed" }, "notice_away_done")}>${t("notice_away")}</button>`}
       <a class="more-link" href=${to} data-leaves=${leaves ? "" : undefined}>${t(word, { n: notice.transactionIds.length })}<${Icon} name="right" size="14" /></a>
     </span>
   </li>`;

@@ -29,6 +29,10 @@ export default function Settings({ person }) {
       <${Appearance} />
       <${You} person=${person} />
       ${person.accounts.length > 0 && html`<${Accounts} person=${person} />`}
+      <${Card} title=${t("telling")}>
+        <p class="soft">${t("telling_text")}</p>
+        <p class="buttons"><a class="button" href=${address("/notices")}>${t("telling_open")}</a></p>
+      <//>
       <${Corrections} />
       <${Rules} />
       <${Card} title=${t("apps")}>
