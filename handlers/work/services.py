@@ -246,7 +246,7 @@ def open_services(
         clock_watch=opened.clock_watch,
         life=opened.life,
         households=households,
-        ways=ways_of(settings),
+        ways=ways_of(settings, store.for_everybody(), opened.keys),
         sends_webhooks=sends_webhooks,
     )
     if for_server:

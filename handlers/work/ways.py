@@ -1,15 +1,29 @@
 """The ways to people that this server has, by name, as its settings say."""
 
 from collections.abc import Mapping
+from functools import partial
+from urllib.parse import urlsplit
 
 from connectors.ways import Way
 from connectors.ways.email import Mail
+from connectors.ways.web_push import WebPush, WebPushKey
 from handlers.settings import Settings
+from storage.bank_access.connection_keys import ConnectionKeys
+from storage.database import Database
+from storage.notices import push_key
 
 
-def ways_of(settings: Settings) -> Mapping[str, Way]:
+def ways_of(settings: Settings, everybody: Database, keys: ConnectionKeys) -> Mapping[str, Way]:
     """The ways by name; one that is not set up here is missing."""
-    found: dict[str, Way] = {}
+    key = partial(web_push_key, everybody, keys)
+    contact = urlsplit(settings.public_url)._replace(scheme="https").geturl()  # http is this machine, known to nobody
+    found: dict[str, Way] = {"push": WebPush(key, contact=contact, allowed=settings.webhooks_allow)}
     if settings.smtp_url is not None:
         found["email"] = Mail(settings.smtp_url, settings.smtp_from or settings.smtp_url.sender)
     return found
+
+
+def web_push_key(everybody: Database, keys: ConnectionKeys) -> WebPushKey:
+    """The key by which push services know this store; made when it is first asked for. Raises SecretsUnreadable and
+    KeysUnusable."""
+    return WebPushKey(push_key.find(everybody, keys, WebPushKey.new))

@@ -17,12 +17,13 @@ from handlers.operations.notices.notice_settings import begin_settings, person_o
 from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
 from handlers.web.request import Answer, Request
 from handlers.work.services import Services
+from handlers.work.ways import web_push_key
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.database import Transaction
 from storage.keys.places import KeysUnusable
 from storage.notices import of_access
-from storage.notices.ways import deliveries, settings, targets
+from storage.notices.ways import deliveries, ending, settings, targets
 from storage.notices.ways.deliveries import NoticeDelivery
 from storage.notices.ways.targets import NoticeTarget
 
@@ -46,7 +47,6 @@ NOT_HERE: Mapping[str, str] = {
     "apprise": "This server sends to no such address",
 }
 NO_KEYS = "The address cannot be kept at present: the server's operator finds the reason in the log"
-NO_PUSH_KEY = "This server sends nothing to browsers"
 A_DAY = 86_400
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ def delete_notice_target(services: Services, request: Request, *, id: str) -> An
 
     def work(session: Transaction) -> None:
         session.hold(user_id)
-        end_target(services, session, _find(session, request, id))
+        ending.end(session, _find(session, request, id), now=services.clock.now())
 
     services.of(user_id).atomically(work)
     return Answer(body=b"", status=204)
@@ -172,22 +172,13 @@ def list_notice_deliveries(services: Services, request: Request, *, id: str) -> 
     return {"deliveries": [_delivery(each) for each in deliveries.last(own, user_id, id)]}
 
 
-def get_push_key(services: Services, request: Request) -> Json:  # noqa: ARG001 - no server has one
-    """The key by which browsers know this server. Raises Forbidden, and NotFound where it sends nothing to them."""
+def get_push_key(services: Services, request: Request) -> Json:
+    """The key with which browsers subscribe. Raises Forbidden for an app, and Unavailable."""
     person_of(request)
-    raise NotFound(NO_PUSH_KEY)
-
-
-def end_target(services: Services, session: Transaction, target: NoticeTarget) -> None:
-    """Remove a target, tell its person, and send one last sentence there if it has worked: whoever steals a session
-    silences nobody."""
-    user_id, now = target.user_id, services.clock.now()
-    if target.state == "unconfirmed":
-        targets.remove(session, user_id, target.id)
-    else:
-        targets.end(session, user_id, target.id)
-        deliveries.add(session, user_id, target_id=target.id, what="removed", now=now)
-    of_access.tell_of(session, user_id, "deleteNoticeTarget", target.id, now=now)
+    try:
+        return {"key": web_push_key(services.everybody, services.connection_keys).public}
+    except (KeysUnusable, SecretsUnreadable):
+        raise Unavailable(NO_KEYS) from None
 
 
 def today(services: Services, session: Transaction, request: Request) -> dict[str, Any]:
