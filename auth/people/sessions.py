@@ -10,7 +10,8 @@ from analytics.records import Discreet
 from auth import lifetimes
 from auth.instants import Now
 from auth.secret_text import is_same, keyed_hash, new_secret, stored_hash
-from storage.database import Conflict, Database, Session
+from storage.database import Conflict, Database, Session, without_zone
+from storage.notices.ways import ending
 from storage.oauth import browsers, pending
 from storage.oauth.browsers import BrowserSession
 
@@ -43,6 +44,7 @@ class Sessions:
     """Starts, resumes, renews and ends browser sessions, and makes form tokens, which only a session's own pages carry.
 
     `ended` is called after each step that may have ended a session with a signed-in user, because grants end with it.
+    Signing out ends what is pushed to that browser, too; a session that runs out does not.
     """
 
     def __init__(self, database: Database, key: bytes, now: Now, *, ended: Callable[[], None]) -> None:
@@ -117,7 +119,12 @@ class Sessions:
     def sign_out(self, user_id: str, id_hash: str) -> bool:
         """Sign a user out of the browser whose session is stored under this hash; False, with nothing done, where the
         user is not signed in there."""
-        was_there = self._database.atomically(lambda session: browsers.remove_of_user(session, user_id, id_hash))
+
+        def work(session: Session) -> bool:
+            self._end_targets(session, user_id, lambda each: each == id_hash)
+            return browsers.remove_of_user(session, user_id, id_hash)
+
+        was_there = self._database.atomically(work)
         self._ended()
         return was_there
 
@@ -129,13 +136,25 @@ class Sessions:
     def end(self, id_hash: str) -> None:
         """End the session that is stored under this hash, whether or not somebody is signed in; its open authorization
         requests go with it. Does nothing where there is none."""
-        self._database.atomically(lambda session: browsers.remove(session, id_hash))
+
+        def work(session: Session) -> None:
+            known = browsers.find(session, id_hash)
+            if known is not None and known.user_id is not None:
+                self._end_targets(session, known.user_id, lambda each: each == id_hash)
+            browsers.remove(session, id_hash)
+
+        self._database.atomically(work)
         self._ended()
 
     def end_all(self, user_id: str, *, but: Browser | None = None) -> None:
         """End all sessions in which a user is signed in or whose second factor is awaited, except the one of `but`."""
         kept = but.id_hash if but else ""
-        self._database.atomically(lambda session: browsers.remove_all(session, user_id, but=kept))
+
+        def work(session: Session) -> None:
+            self._end_targets(session, user_id, lambda each: each != kept)
+            browsers.remove_all(session, user_id, but=kept)
+
+        self._database.atomically(work)
         self._ended()
 
     def form_token(self, browser: Browser, purpose: str) -> str:
@@ -177,6 +196,10 @@ class Sessions:
             browser = self._add(session, user_id, agent=agent, awaits=awaits, after=after, via=via)
             if before is not None:
                 pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
+                if owner := user_id or awaits:
+                    ending.follow_session(session, owner, before.id_hash, browser.id_hash)
+                if before.user_id not in (None, owner):
+                    self._end_targets(session, before.user_id, lambda each: each == before.id_hash)
                 browsers.remove(session, before.id_hash)
             return browser
 
@@ -184,6 +207,9 @@ class Sessions:
         if before is not None and before.user_id is not None:
             self._ended()
         return browser
+
+    def _end_targets(self, session: Session, user_id: str, is_ended: Callable[[str], bool]) -> None:
+        ending.end_of_sessions(session, user_id, is_ended, now=without_zone(self._now()))
 
     def _add(
         self,

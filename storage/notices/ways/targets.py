@@ -15,8 +15,8 @@ OF_ONE = {"notice_targets": "id", "notice_deliveries": "target_id", "connection_
 
 class NoticeTarget(Struct, frozen=True, kw_only=True):
     """One target. Only a `working` one is told; a `removed` one is there until its last sentence was sent. `only_of` is
-    what no other target may have, empty for nothing; `tries` are codes entered in vain, `refusals` those in a row,
-    since `refused_since`."""
+    what no other target may have, empty for nothing; `session_hash` names the session of a browser; `tries` are codes
+    entered in vain, `refusals` those in a row, since `refused_since`."""
 
     user_id: str
     id: str
@@ -32,6 +32,7 @@ class NoticeTarget(Struct, frozen=True, kw_only=True):
     refusals: int = 0
     refused_since: datetime | None = None
     created_at: datetime
+    session_hash: str | None = None
 
 
 COLUMNS = names_of(NoticeTarget)
