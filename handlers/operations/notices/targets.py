@@ -63,7 +63,8 @@ def list_notice_targets(services: Services, request: Request) -> Json:
 
 
 def create_notice_target(services: Services, request: Request, *, body: Mapping[str, Any]) -> Answer:
-    """Add a target and have a code sent there; return the target. Raises Forbidden, BadRequest, Conflicting for an
+    """Add a target and have a code sent there; return the target. A browser that is one already stays what it is, in
+    its present session. Raises Forbidden, BadRequest, Conflicting for an
     eleventh one or a way that is missing here, TooManyRequests and Unavailable."""
     user_id, now = person_of(request), services.clock.now()
     given = [member for member in WAYS if body.get(member) is not None]
@@ -86,21 +87,28 @@ def create_notice_target(services: Services, request: Request, *, body: Mapping[
         name=visible_name(body.get("name") or "") or None,
         whole_sentences=body.get("wholeSentences", False),
         created_at=now,
+        session_hash=services.authorization.grants.session_of(request.principal.grant_id or "")
+        if address.unique
+        else None,
     )
 
-    def work(session: Transaction) -> None:
+    def work(session: Transaction) -> NoticeTarget:
         session.hold(user_id)  # of two requests at once, the second one sees the first one's target
-        if len(targets.of_user(session, user_id)) >= EACH_MAX:
+        known = targets.of_user(session, user_id)
+        for each in known:
+            if address.unique and each.only_of == address.unique:
+                targets.set_session(session, user_id, each.id, target.session_hash)
+                return each
+        if len(known) >= EACH_MAX:
             raise Conflicting(TOO_MANY)
         begin_settings(services, session, request)
         targets.add(session, target)
         of_access.tell_of(session, user_id, "createNoticeTarget", target.id, now=now)
         _send_code(services, session, request, target, {"address": address.sealed, "leave": token_urlsafe(24)})
+        return target
 
-    _sealing(services, user_id, work)
-    if address.unique:
-        _end_elsewhere(services, target)
-    return Answer(body=_shape(target), status=201)
+    made = _sealing(services, user_id, work)
+    return Answer(body=_shape(made), status=201 if made is target else 200)
 
 
 def delete_notice_target(services: Services, request: Request, *, id: str) -> Answer:
@@ -140,7 +148,10 @@ def confirm_notice_target(services: Services, request: Request, *, id: str, body
 
     if not _sealing(services, user_id, work):
         raise BadRequest(NOT_CODE)
-    return _shape(_find(services.of(user_id), request, id))
+    target = _find(services.of(user_id), request, id)
+    if target.only_of:
+        _end_elsewhere(services, target)
+    return _shape(target)
 
 
 def test_notice_target(services: Services, request: Request, *, id: str) -> Answer:

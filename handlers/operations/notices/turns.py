@@ -96,7 +96,8 @@ def take(
     settings.count(session, due.user_id, turn.counted)
     if isinstance(said, str):
         return _dropped(session, delivery, said)
-    link = f"{services.settings.public_url}/" + (f"?notice={delivery.notice_id}" if delivery.notice_id else "")
+    place = f"?notice={delivery.notice_id}" if delivery.notice_id else "" if delivery.what == "digest" else "notices"
+    link = f"{services.settings.public_url}/{place}"
     leave = f"{services.settings.public_url}{LEAVE}/{due.user_id}.{target.id}.{secrets['leave']}"
     written = letters.letter(
         delivery, said, language=wanted.language, link=link, leave=leave, at=now - services.clock.offset

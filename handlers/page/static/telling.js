@@ -62,7 +62,7 @@ const HOW = ["now", "digest", "off"];
 function Kinds({ settings }) {
   return html`<${Card} title=${t("telling_what")}>
     <p class="soft small">${t("telling_what_text")}</p>
-    <ul class="plain">${Object.entries(settings.kinds).map(([kind, how]) => html`<li class="line tall" key=${kind}><span>${t(kind)}</span>
+    <ul class="plain told">${Object.entries(settings.kinds).map(([kind, how]) => html`<li class="line" key=${kind}><span>${t(kind)}</span>
       <${Choice} name=${t(kind)} value=${how} onChoose=${(chosen) => put(settings, { kinds: { ...settings.kinds, [kind]: chosen } })} options=${HOW.map((each) => [each, t(`how_${each}`)])} />
     </li>`)}</ul>
   <//>`;

@@ -1,7 +1,7 @@
 /** Where notices go: this browser, mail and other addresses, each once its code was entered. */
 import { change, one, useRead } from "./api.js";
 import { moment } from "./format.js";
-import { Card, Dialog, Line, Loaded, tried } from "./parts.js";
+import { Card, Dialog, Line, Loaded, Titled, tried } from "./parts.js";
 import { hindrance, isHere, subscribe, subscribed, unsubscribe } from "./push.js";
 import { html, useEffect, useId, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
@@ -17,7 +17,7 @@ export function Ways() {
   return html`<${Card} title=${t("ways")}>
     <p class="soft small">${t("ways_text")}</p>
     <${Loaded} of=${list}>${({ targets, ways }) => html`
-      ${targets.length === 0 ? html`<p>${t("ways_none")}</p>` : html`<ul class="plain">${targets.map((each) => html`<${Target} key=${each.id} target=${each} isHere=${isHere(each, here)} />`)}</ul>`}
+      ${targets.length === 0 ? html`<p>${t("ways_none")}</p>` : html`<ul class="plain told">${targets.map((each) => html`<${Target} key=${each.id} target=${each} isHere=${isHere(each, here)} />`)}</ul>`}
       ${open
         ? html`<${Add} key=${open} way=${open} onClose=${() => setOpen("")} />`
         : html`<p class="buttons">${Object.keys(WAYS).filter((way) => ways.includes(way) && !(way === "push" && targets.some((each) => isHere(each, here))))
@@ -37,12 +37,12 @@ function Target({ target, isHere: isThis }) {
   const name = nameOf(target);
   const about = [isThis && t("push_here"), state === "paused" ? t("target_paused", { reason: t(`why_${reason}`) }) : t(`target_${state}`), wholeSentences && t("whole_short")];
   const button = (text, onClick) => html`<button type="button" aria-label="${text}: ${name}" onClick=${onClick}>${text}</button>`;
-  return html`<li class="target">
-    <${Line} title=${name} about=${about.filter(Boolean).join(" · ")}><span class="buttons">
+  return html`<li>
+    <div class="line tall"><${Titled} title=${name} about=${about.filter(Boolean).join(" · ")} /><span class="buttons">
       ${state !== "unconfirmed" && button(t("target_test"), () => act("POST", target, "/test", {}, "target_tested"))}
       ${button(t("target_sent"), () => setOpen("sent"))}
       ${button(t("remove"), () => setOpen("remove"))}
-    </span><//>
+    </span></div>
     ${state === "unconfirmed" && html`<${Code} target=${target} />`}
     ${open === "sent" && html`<${Sent} target=${target} onClose=${() => setOpen("")} />`}
     ${open === "remove" && html`<${Remove} target=${target} isThis=${isThis} onClose=${() => setOpen("")} />`}
@@ -71,7 +71,7 @@ function Sent({ target, onClose }) {
   return html`<${Dialog} title="${t("target_sent")}: ${nameOf(target)}" onClose=${onClose}><${Loaded} of=${list}>${({ deliveries }) =>
     deliveries.length === 0
       ? html`<p class="soft">${t("sent_none")}</p>`
-      : html`<ul class="plain">${deliveries.map(({ id, what, kind, state, reason, madeAt }) => html`<${Line} key=${id} title=${kind ? t(kind) : t(`sent_${what}`)}
+      : html`<ul class="plain told">${deliveries.map(({ id, what, kind, state, reason, madeAt }) => html`<${Line} key=${id} title=${kind ? t(kind) : t(`sent_${what}`)}
           about=${[moment(madeAt), t(`sent_${state}`), reason && t(`why_${reason}`)].filter(Boolean).join(" · ")} />`)}</ul>`}<//><//>`;
 }
 

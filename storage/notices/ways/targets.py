@@ -80,6 +80,11 @@ def pause(session: Session, user_id: str, id_: str, *, because: str) -> None:
         _drop_waiting(session, user_id, id_, because)
 
 
+def set_session(session: Session, user_id: str, id_: str, session_hash: str | None) -> None:
+    """Store in which session the browser is."""
+    set_values(session, "notice_targets", {"user_id": user_id, "id": id_}, session_hash=session_hash)
+
+
 def set_tries(session: Session, user_id: str, id_: str, tries: int) -> None:
     """Store how many codes were entered in vain."""
     set_values(session, "notice_targets", {"user_id": user_id, "id": id_}, tries=tries)
