@@ -150,30 +150,19 @@ def _users_rule(row: BookingFacts, shop: Merchant, rules: Sequence[Rule]) -> Rul
 
 def _rows(rows: pl.DataFrame) -> Iterable[BookingFacts]:
     """The rows as BookingFacts; the words of purposes are folded and split by Polars, all at once."""
-    prepared = rows.select(
-        is_credit=pl.col("amount") > 0,
-        name=_filled_text("merchant_name").fill_null(_filled_text("counterpart_name")),
-        iban=_filled_text("counterpart_iban"),
-        creditor_id=_filled_text("creditor_id"),
-        mandate=_filled_text("mandate_reference"),
-        purpose=_filled_text("purpose"),
-        purpose_words=fold_column(pl.col("purpose").fill_null(""))
-        .str.replace_all(r"['’`´]", "")
-        .str.replace_all(r"[^\p{L}\p{N}]+", " "),
-        bank_transaction_code=_filled_text("bank_transaction_code"),
-        purpose_code=_filled_text("purpose_code"),
-        gvc=_filled_text("gvc"),
-        swift_code=_filled_text("swift_code"),
-        mcc=_filled_text("mcc"),
-        bank_text=_filled_text("bank_text"),
-        account_kind=_filled_text("account_kind"),
-    )
-    columns = {name: prepared[name].to_list() for name in BookingFacts._fields}
-    columns["purpose_words"] = [tuple(words.split()) for words in columns["purpose_words"]]
-    return map(BookingFacts._make, zip(*columns.values(), strict=True))
+    folded = fold_column(pl.col("purpose").fill_null("")).str.replace_all(r"['’`´]", "")
+    words = rows.select(folded.str.replace_all(r"[^\p{L}\p{N}]+", " ")).to_series()
+    text = {name: _filled(rows[name]) for name, dtype in CLASSIFIABLE.items() if dtype == pl.String()}
+    columns = {
+        **text,
+        "is_credit": (rows["amount"] > 0).to_list(),
+        "name": [ours or theirs for ours, theirs in zip(text["merchant_name"], text["counterpart_name"], strict=True)],
+        "iban": text["counterpart_iban"],
+        "mandate": text["mandate_reference"],
+        "purpose_words": [tuple(each.split()) for each in words],
+    }
+    return map(BookingFacts._make, zip(*(columns[name] for name in BookingFacts._fields), strict=True))
 
 
-def _filled_text(column: str) -> pl.Expr:
-    assert column in CLASSIFIABLE, column
-    text = pl.col(column).str.strip_chars()
-    return pl.when(text != "").then(text)
+def _filled(texts: pl.Series) -> list[str | None]:
+    return [(text or "").strip() or None for text in texts.to_list()]

@@ -117,6 +117,8 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
     """For each booking with parts that add up to the amount that it had when last seen, even one that is gone: the
     category of its largest part (the first of equal ones), by booking id."""
+    if not has_parts(session, user_id):
+        return {}
     parts = _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, a.amount, a.currency"

@@ -4,7 +4,7 @@ This finds every change of an account, whatever made it (an import, a failed syn
 merge), so that no other code has to report one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 
 from storage.database import Session, set_values
@@ -21,11 +21,11 @@ SHOWN = (
 its balance."""
 
 
-def settle(session: Session, user_id: str, state: int) -> Mapping[str, Decimal | None]:
+def settle(session: Session, user_id: str, state: int, written: Collection[str | None]) -> Mapping[str, Decimal | None]:
     """Mark the accounts that this transaction has added, changed or removed with `state`, the state in which the
     transaction ends, and with them the transactions that show what changed; transactions that came back are no longer
-    listed as removed. Returns the balance of each account that is not hidden, by id (None: not known). Only events come
-    after it before the commit."""
+    listed as removed. `written` are the tables of which it has written rows. Returns the balance of each account that
+    is not hidden, by id (None: not known). Only events come after it before the commit."""
     shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
     known = {
         row["id"]: row
@@ -45,7 +45,7 @@ def settle(session: Session, user_id: str, state: int) -> Mapping[str, Decimal |
     for id_, before in known.items():
         if id_ not in shown and before["removed_state"] is None:
             _disappear(session, user_id, id_, state)
-    if session.rows("SELECT id FROM removed WHERE user_id = $1 LIMIT 1", user_id):
+    if "transactions" in written and session.rows("SELECT id FROM removed WHERE user_id = $1 LIMIT 1", user_id):
         session.execute(
             "DELETE FROM removed WHERE user_id = $1 AND id IN (SELECT id FROM transactions"
             " WHERE user_id = $1 AND changed_state = $2 AND account_id = ANY($3::TEXT[]))",

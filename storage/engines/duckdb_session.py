@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -57,8 +57,9 @@ class Cursor:
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with translate_errors():
-            relation = self._cursor.sql(self._statement(sql), params=[without_zone(value) for value in parameters])
-            found = pl.DataFrame(relation)
+            # As a relation does it, which plans the statement once before, for the names and types of its columns
+            result = self._cursor._submit(sql, [without_zone(value) for value in parameters] or None, "stream")
+            found = pl.DataFrame(_ArrowStream(result.arrow_capsule))
         if list(found.schema.items()) == list(schema.items()):
             return found
         return found.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
@@ -72,7 +73,7 @@ class Cursor:
 
     @contextmanager
     def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
-        stream = _ArrowStream(frame)
+        stream = _ArrowStream(frame.__arrow_c_stream__)
         with translate_errors():
             self._cursor.register(name, stream)
         try:
@@ -145,8 +146,8 @@ class OpenTransaction(Cursor):
         users it changed."""
         for user_id, before in self._changed.items():
             state = self._coming[user_id]
-            balances = account_states.settle(self, user_id, state)
-            outbox.settle(self, user_id, state, self._now(), balances)
+            balances = account_states.settle(self, user_id, state, self._written)
+            outbox.settle(self, user_id, state, self._now(), balances, self._written)
             first_answers.settle(self, user_id, before=before, state=state, written=self._written)
 
     def end(self) -> None:
@@ -160,17 +161,17 @@ class OpenTransaction(Cursor):
 
 
 class _ArrowStream:
-    """A frame that shows DuckDB only its Arrow interface; for a plain Polars frame, DuckDB would import pyarrow."""
+    """Rows that show only their Arrow interface; for a plain Polars frame, DuckDB would import pyarrow."""
 
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
+    def __init__(self, stream: Callable[[], object]) -> None:
+        self._stream = stream
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._frame.__arrow_c_stream__(requested_schema)
+        return self._stream()
 
     def let_go(self) -> None:
         """Free the rows, because DuckDB keeps a registered object until the end of the transaction."""
-        self._frame = self._frame.clear()
+        self._stream = pl.DataFrame().__arrow_c_stream__
 
 
 @contextmanager

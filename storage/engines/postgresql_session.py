@@ -129,8 +129,8 @@ class Statements:
         """Finish a transaction that is about to be committed: record changed accounts, events and first answers of the
         users it changed."""
         for user_id, state in self._changed.items():
-            balances = account_states.settle(self, user_id, state)
-            outbox.settle(self, user_id, state, self._now(), balances)
+            balances = account_states.settle(self, user_id, state, self._written)
+            outbox.settle(self, user_id, state, self._now(), balances, self._written)
             first_answers.settle(self, user_id, before=self._held[user_id], state=state, written=self._written)
 
     @contextmanager

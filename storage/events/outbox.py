@@ -35,17 +35,25 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
     recorded_at: datetime
 
 
-def settle(session: Session, user_id: str, state: int, now: datetime, balances: Mapping[str, Decimal | None]) -> None:
+def settle(
+    session: Session,
+    user_id: str,
+    state: int,
+    now: datetime,
+    balances: Mapping[str, Decimal | None],
+    written: Collection[str | None],
+) -> None:
     """Store events for everything that this transaction, which ends in `state`, has changed; `balances` are those of
-    the accounts that are shown. Has to be the last thing before the commit."""
-    changed = _changed_transactions(session, user_id, state, balances.keys())
+    the accounts that are shown, `written` the tables of which it has written rows. Has to be the last thing before the
+    commit."""
+    changed = _changed_transactions(session, user_id, state, balances.keys(), written)
     events = [
         *changed,
         *_changed_statuses(session, user_id),
         *_ended_syncs(session, user_id),
         *consent_notices.due(session, user_id, now),
         *_low_balances(session, user_id, balances, now),
-        *_payments(session, user_id),
+        *(_payments(session, user_id) if "recurring_told" in written else ()),
     ]
     from_state.settle(session, user_id, now, balances, with_bookings=bool(changed))
     told = stored.told_now(session, user_id, now)
@@ -62,22 +70,24 @@ def settle(session: Session, user_id: str, state: int, now: datetime, balances: 
 _Found = list[tuple[str, str, dict[str, Any]]]
 
 
-def _changed_transactions(session: Session, user_id: str, state: int, shown: Collection[str]) -> _Found:
+def _changed_transactions(
+    session: Session, user_id: str, state: int, shown: Collection[str], written: Collection[str | None]
+) -> _Found:
     """One event with the numbers of added, changed and removed transactions of each account, by account id; none where
     there are no such transactions."""
     accounts: dict[str, list[int]] = {}
-    for row in session.rows(
+    marked = (
         "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"
-        " FROM transactions WHERE user_id = $1 AND changed_state = $2 GROUP BY account_id ORDER BY account_id",
-        *(user_id, state),
-    ):
+        " FROM transactions WHERE user_id = $1 AND changed_state = $2 GROUP BY account_id ORDER BY account_id"
+    )
+    for row in session.rows(marked, user_id, state) if "transactions" in written else ():
         if row["account_id"] in shown:
             accounts[row["account_id"]] = [row["added"], row["marked"] - row["added"], 0]
-    for row in session.rows(
+    gone = (
         "SELECT account_id, count(*) AS gone FROM removed WHERE user_id = $1 AND removed_state = $2"
-        " GROUP BY account_id ORDER BY account_id",
-        *(user_id, state),
-    ):
+        " GROUP BY account_id ORDER BY account_id"
+    )
+    for row in session.rows(gone, user_id, state) if "removed" in written else ():
         accounts.setdefault(row["account_id"], [0, 0, 0])[2] = row["gone"]
     return [("transactions.changed", "", {"accounts": accounts})] if accounts else []
 

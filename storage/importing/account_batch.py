@@ -214,11 +214,12 @@ class AccountBatch:
         """The rows, without `base`, each with the identity that its id is made of: the one it has, else its key
         (`base`) with the next free ordinal. A row must not get another one than its id is made of: the next booking
         would get the unused one, and with it the same id."""
-        new = rows.filter(pl.col("identity").is_null())
+        new = rows["base"].filter(rows["identity"].is_null())
         if new.is_empty():
             return rows.drop("base")
-        new = new.with_columns(new_identities(new, self._stored.highest(new["base"])))
-        return pl.concat([rows.filter(pl.col("identity").is_not_null()), new]).drop("base")
+        added = new_identities(new, self._stored.highest(new))
+        identities = [identity or next(added) for identity in rows["identity"]]
+        return rows.with_columns(identity=pl.Series(identities, dtype=pl.String)).drop("base")
 
     def _matches(
         self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
@@ -245,8 +246,9 @@ class AccountBatch:
             remaining.match_other_words(self._stored.other_words(near))
             found.append(as_found(remaining.pairs))
         left, rows = left_over(left, rows, pl.concat(found))
-        known = pl.concat(found).join(reported, on="place").join(stored, left_on="stored_id", right_on="id")
-        found.append(self._moved(left, rows, known))
+        if not (left["claim"].is_null().all() or rows["claim"].is_null().all()):
+            known = pl.concat(found).join(reported, on="place").join(stored, left_on="stored_id", right_on="id")
+            found.append(self._moved(left, rows, known))
         found_by_day = pl.concat(found)
         left, rows = left_over(left, rows, found_by_day)
         gone = rows.filter("is_whole")
@@ -275,9 +277,10 @@ class AccountBatch:
     def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
         time."""
-        is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
-        has_parts = any(not each.filter(is_part).is_empty() for each in (reported, stored))
-        has_parts |= bool(self._notified) or stored["is_notified"].any()
+        if not stored["booking_date"].is_in(reported["booking_date"].implode()).any():
+            return
+        is_part = (each["references"].str.contains(r"/\d+(\x1f|\"|$)").any() for each in (reported, stored))
+        has_parts = bool(self._notified) or stored["is_notified"].any() or any(is_part)
         keys = ("booking_date", "currency") if has_parts else MONEY
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
         for days in days_at_once(reported, COMPARED_AT_ONCE):

@@ -92,7 +92,7 @@ class Derivation(Struct, frozen=True):
     def _as_chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows, with the user's choice for a single booking in place of what rules say; if the user chose no finer
         category, it is derived below the chosen category."""
-        about = rows.filter(pl.col("id").is_in(list(self.chosen)))
+        about = rows.filter(pl.col("id").is_in(list(self.chosen))) if self.chosen else rows.clear()
         if about.is_empty():
             return rows
         choices = [self.chosen[id_] for id_ in about["id"]]
@@ -114,10 +114,14 @@ class Derivation(Struct, frozen=True):
         return rows.update(decided.select(names), on="id", how="left", include_nulls=True)
 
 
+_SEARCH_TEXT = searchable_text(
+    pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
+).alias("search_text")
+
+
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with `search_text`: merchant, counterpart and purpose in the spellings that a search compares."""
-    text = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
-    return frame_of(rows.lazy().with_columns(search_text=searchable_text(text)))
+    return frame_of(rows.lazy().with_columns(_SEARCH_TEXT))
 
 
 def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> pl.DataFrame:

@@ -48,14 +48,14 @@ def take_from_proven(session: Transaction, user_id: str, account_ids: Collection
     """Take the flag from the rows of these accounts that statements prove together with every row that they look like:
     one statement told both, or each of two that follow each other. Returns the ids of these rows."""
     about = user_id, sorted(account_ids)
-    flagged = session.frame(
+    rows = session.rows(
         f"SELECT id, booking_date, {', '.join(KEYS)} FROM transactions WHERE user_id = $1"
         " AND account_id = ANY($2::TEXT[]) AND is_potential_duplicate",
         *about,
-        schema={name: LOOKALIKES[name] for name in ("id", "booking_date", *KEYS)},
     )
-    if flagged.is_empty():
+    if not rows:
         return []
+    flagged = pl.DataFrame(rows, schema={name: LOOKALIKES[name] for name in ("id", "booking_date", *KEYS)})
     first, last = flagged.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
     of_row = session.frame(
         f"SELECT id, booking_date, {', '.join(KEYS)} FROM transactions WHERE {NEAR} AND ({', '.join(KEYS)})"

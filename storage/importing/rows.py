@@ -40,6 +40,15 @@ IN_JSON: dict[str, pl.DataType] = {
 texts there."""
 
 
+_TEXTS = {**{name: name for name in SAME_NAMES}, "source_merchant_name": "merchant_name"}
+_READ = [
+    *map(pl.col, FROM_KEYS),
+    *(pl.col(said).str.head(CHARACTERS_MAX.get(name, 2**32)).alias(name) for name, said in _TEXTS.items()),
+    pl.col("value_date").str.to_date("%Y-%m-%d"),
+    pl.col(FLAGS).fill_null(value=False),
+]
+
+
 def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
     """One row per booking: its wording as columns, with its keys (day and amount among them) and what the merge added;
     texts are cut to CHARACTERS_MAX. The wordings are read as columns, because an object for each booking would take
@@ -47,13 +56,8 @@ def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
     said = pl.read_ndjson(b"\n".join(wordings), schema=IN_JSON)
     references = [as_json(each).decode() if each else "[]" for each in said["references"].to_list()]
     original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]
-    row = pl.concat([keys.select(FROM_KEYS), said], how="horizontal").select(
-        *FROM_KEYS,
-        *SAME_NAMES,
-        pl.col("value_date").str.to_date("%Y-%m-%d"),
-        pl.col(FLAGS).fill_null(value=False),
+    return pl.concat([keys.select(FROM_KEYS), said], how="horizontal").select(
+        *_READ,
         pl.Series("reference_keys", references, dtype=pl.String),
         pl.Series("original_amount", original_amounts, dtype=MONEY),
-        source_merchant_name="merchant_name",
     )
-    return row.with_columns(pl.col(name).str.head(length) for name, length in CHARACTERS_MAX.items())

@@ -38,6 +38,9 @@ def ask(teller: Teller, account_ids: Collection[str], *, missing: Collection[str
     it is, unless they were asked before. Returns, by the id of the new account, the one with which it has most bookings
     in common. `missing` are accounts that the source reported before and no longer does."""
     session, user_id, now = teller.session, teller.user.id, teller.now
+    owned = {each.id: each for each in accounts.of_user(session, user_id)}
+    if len(owned) < 2:
+        return {}
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
         " AND hidden_at IS NULL AND perhaps_same_as IS NULL ORDER BY id",
@@ -49,7 +52,6 @@ def ask(teller: Teller, account_ids: Collection[str], *, missing: Collection[str
     if teller.is_live:
         reported_apart.update(connections.account_ids(session, user_id, teller.connection.id))
         reported_apart.difference_update(missing)
-    owned = {each.id: each for each in accounts.of_user(session, user_id)}
     dates_of = cache(partial(dates_by_amount, session, user_id))
     asked: dict[str, Lookalike] = {}
     for account in (owned[row["id"]] for row in rows):

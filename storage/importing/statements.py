@@ -22,10 +22,10 @@ from storage.journal import Change
 
 ADJUSTMENT = "Balance adjustment"
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
-KNOWN_ON = "least(closing_date, received_at::DATE)"
 BY_THE_PERSON = "said by the person"
 """In place of the number of a statement: the account's person says its balance, where no bank and no file does."""
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
+KNOWN = f"{', '.join(SAID)}, batch_id, position, is_authoritative, connection_id, received_at, told IS NULL AS is_older"
 STATEMENTS = columns(
     "user_id, account_id, batch_id, position, sequence, opening, opening_date, closing, closing_date, is_authoritative,"
     " adds_up, told, told_from, told_until, connection_id, received_at"
@@ -51,12 +51,8 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
         for place, one in enumerate(stated)
         if (one.said.closing, one.said.opening, one.said.told_from) != (None, None, None)
     ]
+    known = session.rows(f"SELECT {KNOWN} FROM statements WHERE user_id = $1 AND account_id = $2", *of_account)
     if reported:
-        known = session.rows(
-            f"SELECT {', '.join(SAID)}, batch_id, received_at, position, told IS NULL AS is_older FROM statements"
-            " WHERE user_id = $1 AND account_id = $2",
-            *of_account,
-        )
         again = {_fields_of(one.said) for _, one in reported if one.told is not None}
         for row in [row for row in known if row["is_older"] and _fields_of(row) in again]:
             known.remove(row)
@@ -73,15 +69,19 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
             for place, one in _news(known, reported, None if teller.is_live else batch_id)
         ]
         session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
+        known += [dict(zip(STATEMENTS, row, strict=True)) for row in rows]
     last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
-    _set_balance(teller, account_id, last_day)
+    known = [row for row in known if row["closing_date"] is not None and row["closing_date"] <= last_day]
+    _set_balance(teller, account_id, [row for row in known if row["closing"] is not None])
     for said in (one.said for _, one in reported if one.said.credit_line is not None):
         session.execute(
             "UPDATE accounts SET credit_line = $3 WHERE user_id = $1 AND id = $2"
             " AND coalesce(balance_date <= $4, TRUE)",
             *(*of_account, said.credit_line, said.closing_date or date.min),
         )
-    return _settle_gaps(teller, account_id, last_day)
+    are_several = sum(row["is_authoritative"] for row in known) > 1
+    missing = _gaps(session, *of_account, last_day) if are_several else pl.DataFrame(schema=GAPS)
+    return _settle_gaps(teller, account_id, missing)
 
 
 def told_of(session: Session, user_id: str, account_id: str) -> list[str]:
@@ -131,18 +131,15 @@ def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
     return tuple(one[name] if isinstance(one, dict) else getattr(one, name) for name in SAID)
 
 
-def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
-    """Set the account's balance to the closing balance of the newest statement; see `_last_of_a_day` for several on one
-    day. A statement that is dated ahead is one of the day on which it came, because later ones know more. What a person
-    says of a day goes on with all that is booked since, because nobody says it anew."""
-    rows = teller.session.rows(
-        "SELECT connection_id, opening, opening_date, closing, closing_date, sequence, is_authoritative, received_at,"
-        " position FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
-        f" AND {KNOWN_ON} = (SELECT max({KNOWN_ON}) FROM statements WHERE user_id = $1 AND account_id = $2"
-        " AND closing IS NOT NULL AND closing_date <= $3) AND closing_date <= $3",
-        *(teller.user.id, account_id, last_day),
-    )
-    if rows:
+def _set_balance(teller: Teller, account_id: str, known: Sequence[Row]) -> None:
+    """Set the account's balance to the closing balance of the newest of these statements; see `_last_of_a_day` for
+    several on one day. A statement that is dated ahead is one of the day on which it came, because later ones know
+    more. What a person says of a day goes on with all that is booked since, because nobody says it anew."""
+    by_day: dict[date, list[Row]] = defaultdict(list)
+    for row in known:
+        by_day[min(row["closing_date"], row["received_at"].date())].append(row)
+    if by_day:
+        rows = by_day[max(by_day)]
         proven = _with_all_of_its_day(teller, account_id, rows)
         newest = _last_of_a_day(rows, teller.file_connections, proven)
         stated = {"balance": newest["closing"], "balance_date": newest["closing_date"]}
@@ -211,11 +208,11 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str], prove
     return max(rows, key=order)
 
 
-def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[str, Change]]:
+def _settle_gaps(teller: Teller, account_id: str, missing: pl.DataFrame) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries (rows of our own for money that moved between two statements without a
-    known booking) so that every gap is explained, and no more. Returns their ids, each with what was done."""
+    known booking) so that every gap (`missing`, as GAPS) is explained, and no more. Returns their ids, each with what
+    was done."""
     session, user_id = teller.session, teller.user.id
-    missing = _gaps(session, user_id, account_id, last_day)
     rows = session.rows(
         "SELECT id, amount AS was, added_state FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",

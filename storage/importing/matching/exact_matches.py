@@ -6,7 +6,8 @@ hundred thousand equal rows cost no more than different ones. Whatever remains i
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -15,7 +16,7 @@ from analytics.frames import frame_of
 from storage.importing.matching.booking_keys import CONTENT, PROVIDER
 from storage.importing.matching.evidence import references_contradict
 from storage.importing.matching.stored_bookings import base_of, reported_prints
-from storage.importing.spool import CHUNK_ROWS, PARTING
+from storage.importing.spool import PARTING
 from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
@@ -23,6 +24,7 @@ PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
 NO_PAIRS = pl.DataFrame(schema=PAIRS)
 
 REPORTED = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
+NAMING = ("provider_id", "references", "booking_date", "amount_text", "fingerprint")
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "references")
 
 
@@ -47,12 +49,13 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = reported.select(REPORTED).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
-    if not claimed["claim"].has_nulls():
-        return claimed.with_columns(base=pl.lit(PROVIDER) + pl.col("provider_id")).select(COMPARED)
-    references = claimed.select(strongest=pl.col("references").str.split(PARTING)).explode("strongest")
-    repeated = references.filter(pl.col("strongest").is_duplicated() | (pl.col("strongest") == "")).unique()
-    pieces = [claimed.clear(), *claimed.iter_slices(CHUNK_ROWS)]  # what is needed in between takes much room
-    return pl.concat(_with_base(piece, repeated) for piece in pieces)
+    number = Counter(each for text in claimed["references"] for each in text.split(PARTING))
+    bases = []
+    for id_, references, day, amount, content in claimed.select(NAMING).iter_rows():
+        unique = (each for each in references.split(PARTING) if each and number[each] == 1) if id_ is None else ()
+        dated = next((f"{each}|{day}|{amount}" for each in unique), CONTENT + content)
+        bases.append(dated if id_ is None else PROVIDER + id_)
+    return claimed.with_columns(base=pl.Series(bases, dtype=pl.String)).select(COMPARED)
 
 
 def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
@@ -76,7 +79,7 @@ def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     if not own.is_empty():
         own = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
     take(own.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
-    if reported.is_empty() or stored.is_empty():
+    if reported.is_empty() or stored.is_empty() or not _may_match(reported, stored):
         return Matches(found[0], reported, stored, are_references_lasting=True)
     of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
@@ -114,23 +117,22 @@ def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame)
     )
 
 
-def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
-    """The identity of each new booking, in their order: its `base` with the next ordinal; `highest` has the `highest`
-    stored ordinal of each `base`, and those without one begin with 1."""
-    is_first = not reported["base"].is_duplicated().any()
-    number = pl.lit(1) if is_first else pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base")
-    number += pl.col("highest").fill_null(0)
-    numbered = reported.lazy().select("base").join(highest.lazy(), on="base", how="left", maintain_order="left")
-    return frame_of(numbered.select(identity=pl.concat_str("base", number, separator="#")))["identity"]
+def new_identities(bases: Iterable[str], highest: Mapping[str, int]) -> Iterator[str]:
+    """The identity of each new booking, in their order: its key (`bases`) with the next ordinal; `highest` has the
+    highest stored ordinal of each key, and those without one begin with 1."""
+    number = Counter(highest)
+    for base in bases:
+        number[base] += 1
+        yield f"{base}#{number[base]}"
 
 
-def _with_base(claimed: pl.DataFrame, repeated: pl.DataFrame) -> pl.DataFrame:
-    given = claimed.select("place", strongest=pl.col("references").str.split(PARTING)).explode("strongest")
-    unique = given.join(repeated, on="strongest", how="anti", maintain_order="left")
-    unique = unique.unique("place", keep="first", maintain_order=True)
-    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
-    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
-    return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
+def _may_match(reported: pl.DataFrame, stored: pl.DataFrame) -> bool:
+    """Whether any row has an id, a key, words, or a day and an amount of these bookings, or words of other sources."""
+    same = {"fingerprint": "fingerprint", "reported_print": "fingerprint", "claim": "claim"}
+    is_same = [pl.col(name).is_in(reported[other].implode()) for name, other in same.items()]
+    is_same += [pl.col("claims").is_not_null(), base_of("identity").is_in(reported["base"].implode())]
+    is_same.append(pl.all_horizontal(pl.col(name).is_in(reported[name].implode()) for name in MONEY))
+    return bool(stored.select(pl.any_horizontal(is_same).any()).item())
 
 
 def _each_claim_once(reported: pl.DataFrame) -> pl.DataFrame:

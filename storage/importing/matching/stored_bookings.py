@@ -159,8 +159,8 @@ class StoredBookings:
     @cached_property
     def _waiting(self) -> list[str]:
         """Those of the tables WAITING in which the account has rows."""
-        asked = (f"SELECT '{name}' AS name FROM {name} WHERE user_id = $1 AND account_id = $2" for name in WAITING)
-        return [row["name"] for row in self._session.rows(" UNION ".join(asked), self._user_id, self._account_id)]
+        asked = "SELECT id FROM {} WHERE user_id = $1 AND account_id = $2 LIMIT 1"
+        return [name for name in WAITING if self._session.rows(asked.format(name), self._user_id, self._account_id)]
 
     @cached_property
     def _notifications(self) -> list[str]:
@@ -175,8 +175,8 @@ class StoredBookings:
         """The rows that the bank has taken back after this day, as STORED, the first stored first."""
         return self._frame("taken_back_transactions", (), "taken_back_at >= $3", day + timedelta(days=1))
 
-    def highest(self, bases: pl.Series) -> pl.DataFrame:
-        """The `highest` ordinal now in use under each of these keys (`base`), among the account's bookings, pending
+    def highest(self, bases: pl.Series) -> dict[str, int]:
+        """The highest ordinal now in use under each of these keys, among the account's bookings, pending
         ones and those taken back; keys without any are absent. The ordinal of a pending row that lapsed is free
         again."""
         tables = ("transactions", *self._waiting)
@@ -187,7 +187,7 @@ class StoredBookings:
                 f" WHERE {BASE} IN (SELECT base FROM wanted) GROUP BY 1",
                 *(self._user_id, self._account_id),
             )
-        return pl.DataFrame(rows, schema={"base": pl.String(), "highest": pl.Int64()})
+        return {row["base"]: row["highest"] for row in rows}
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """The rows (STORED), in their order, for comparisons one by one."""
