@@ -1,5 +1,6 @@
 """Candidate groups of charges that may be one stream, from coarse to fine (docs/recurring.md, "Candidate groups")."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from analytics.recurring.payees import WHOSE
 from analytics.recurring.rhythm import DENSITY_MAX, with_axes
 
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
+MEMBERS_AT_ONCE = 450_000  # of groups, kept or not: bounds memory, changes no result
 MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
 
 
@@ -75,12 +77,20 @@ def day_bands(charges: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two frames: members (group, row) of every group at every level, and the candidate groups (group, level, n,
-    first_day, last_day). These have at least two charges and are not charged too often for a weekly payment; of groups
-    with the same rows, only the coarsest is kept."""
+    """Two frames: the members (group, row) of candidate groups, and these (group, level, n, first_day, last_day). They
+    have at least two charges and are not charged too often for a weekly payment; of groups with the same rows, only the
+    coarsest is kept, and members of the others are there, too. Of many charges, a few levels are looked at together."""
+    keys, at_once = _group_at_each_level(), max(1, MEMBERS_AT_ONCE // max(1, charges.height))
+    some = [_candidates(charges, keys[first : first + at_once]) for first in range(0, len(keys), at_once)]
+    groups = pl.concat(each for _, each in some).sort("level", maintain_order=True)
+    groups = groups.unique(["same", "n"], keep="first", maintain_order=True).drop("same")
+    return pl.concat(each for each, _ in some), groups
+
+
+def _candidates(charges: pl.DataFrame, keys: Sequence[pl.Expr]) -> tuple[pl.DataFrame, pl.DataFrame]:
     members = (
         charges.lazy()
-        .select("row", "days", *_group_at_each_level())
+        .select("row", "days", *keys)
         .unpivot(index=["row", "days"], variable_name="level", value_name="group")
         .drop_nulls("group")
         .with_columns(pl.col("level").cast(LEVEL_NAMES))
@@ -98,12 +108,9 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
             last_day=pl.col("days").last(),
         )
         .filter(pl.col("n") >= 2, pl.col("n") / weeks <= DENSITY_MAX)
-        .sort("level")
-        .unique(["same", "n"], keep="first", maintain_order=True)
-        .drop("same")
         .pipe(frame_of)
     )
-    return members.select("group", "row"), groups
+    return members.lazy().select("group", "row").join(groups.lazy(), on="group", how="semi").pipe(frame_of), groups
 
 
 @cache
