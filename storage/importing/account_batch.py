@@ -58,9 +58,7 @@ class AccountBatch:
         self._rows = WrittenBookings(teller, account_id, batch_id, spool, derivation)
         self.changes, self.written = self._rows.changes, self._rows.written
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
-        self._account_id = account_id
-        self._batch_id = batch_id
-        self._spool = spool
+        self._account_id, self._batch_id, self._spool = account_id, batch_id, spool
         self._notified: set[int] = set()  # places of bookings that notifications tell
         self._days = dict[int, date]()  # of these, on which statements book them, where it is another one
         self._corrected = dict[str, str]()  # ids that the bank has deleted, or replaced by another
@@ -249,8 +247,7 @@ class AccountBatch:
         if not (left["claim"].is_null().all() or rows["claim"].is_null().all()):
             known = pl.concat(found).join(reported, on="place").join(stored, left_on="stored_id", right_on="id")
             found.append(self._moved(left, rows, known))
-        found_by_day = pl.concat(found)
-        left, rows = left_over(left, rows, found_by_day)
+        left, rows = left_over(left, rows, found_by_day := pl.concat(found))
         gone = rows.filter("is_whole")
         corrected = self._corrections(left, rows, gone, given)
         gone = gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
