@@ -81,7 +81,7 @@ TEXTS: Mapping[str, str] = {
     "access.new.turnOffSecondFactor": "Your second factor was turned off.",
     "access.new.useRecoveryCode": "One of your recovery codes was used.",
     "access.new.offerShare": "Accounts were offered to another person.",
-    "access.new.getOffer": "Another person offers you accounts. Accept or decline them under Share accounts.",
+    "access.new.getOffer": "Another person has offered you accounts. You can accept them under Share accounts.",
     "access.new.acceptShare": "A share of accounts was accepted.",
     "access.new.linkProvider": "A sign-in at the provider was linked to you.",
     "access.new.signInByLink": "Somebody signed in as you by a link.",
