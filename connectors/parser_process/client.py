@@ -1,24 +1,18 @@
 """The client of the parsing process: it passes an open file to the process and reads the answers in bounded pieces."""
 
-import atexit
 import io
-import json
 import os
 import select
 import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from threading import Lock
 from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable
-from connectors.limits import END_SECONDS, FILE_BYTES_MAX, PIECE_BYTES_MAX
+from connectors.limits import FILE_BYTES_MAX, PIECE_BYTES_MAX
 from connectors.parser_process.messages import (
     CRASHED,
     END,
@@ -30,11 +24,8 @@ from connectors.parser_process.messages import (
     answers,
     encoded_request,
 )
+from connectors.waiting_process import WaitingProcess
 
-_BEGIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    " from connectors.parser_process.process import main; main()"
-)
 CHECK_MILLISECONDS = 250  # between two checks whether the caller still waits
 _ATTEMPTS = 2  # the waiting process may end at the moment of a request
 
@@ -118,54 +109,7 @@ def _descriptor(stream: BinaryIO, stack: ExitStack) -> int:
         return copy.fileno()
 
 
-class _Process:
-    """The parsing process, which waits for files; it is started when it is first needed."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._control: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def send(self, descriptors: Sequence[int]) -> None:
-        """Pass the descriptors of one request to the process; one that has ended is replaced."""
-        with self._lock:
-            if self._control is None or self._process is None or self._process.poll() is not None:
-                self._start()
-            assert self._control is not None, "started"
-            try:
-                socket.send_fds(self._control, [b"."], descriptors)
-            except BrokenPipeError:
-                self._start()
-                socket.send_fds(self._control, [b"."], descriptors)
-
-    def end(self) -> None:
-        """End the process; the next request starts another one."""
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            try:
-                self._process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        self._control = self._process = None
-
-    def _start(self) -> None:
-        self.end()
-        self._control, other = socket.socketpair()
-        with other:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and words
-                [sys.executable, "-P", "-c", _BEGIN, json.dumps(sys.path)],
-                stdin=other.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in ("TMPDIR", "LD_LIBRARY_PATH") if name in os.environ},
-                start_new_session=True,  # an interrupt at the terminal is for the command, which then ends the process
-            )
-
-
-_process = _Process()
-atexit.register(_process.end)
+_process = WaitingProcess("connectors.parser_process.process")
 
 
 def _send_request(source: int, spool: int) -> int:

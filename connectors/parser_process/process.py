@@ -6,18 +6,15 @@ number is up to the callers. A process between the two supervises each child, an
 more.
 """
 
-import gc
 import os
 import resource
 import select
 import signal
-import socket
 import tempfile
 from pathlib import Path
 
 from connectors.bank_csv.profile import built_in_profiles
 from connectors.limits import (
-    IDLE_SECONDS_MAX,
     READ_MEMORY_BYTES_MAX,
     READ_OPEN_FILES_MAX,
     READ_RESULT_BYTES_MAX,
@@ -35,39 +32,23 @@ from connectors.parser_process.messages import (
     decoded_request,
 )
 from connectors.text import currency_code, parse_iban
+from connectors.waiting_process import fork_for_requests
 
 
 def main() -> None:
-    """Fork a process for each request that comes over standard input, which is a socket, until its other end is closed
-    or none has come for five minutes."""
-    with socket.socket(fileno=os.dup(0)) as control:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        control.settimeout(IDLE_SECONDS_MAX)
-        built_in_profiles()
-        parse_iban("DE89370400440532013000")  # loads the data about countries
-        currency_code("EUR")  # and those about currencies
-        gc.freeze()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the supervising processes ended
-        while True:
-            try:
-                said, descriptors, *_ = socket.recv_fds(control, 1, 3)
-            except TimeoutError:
-                return
-            if not said:
-                return
-            if not os.fork():
-                try:
-                    control.close()
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    with tempfile.TemporaryDirectory(prefix="bankdata-") as folder:
-                        _attend(*descriptors, folder=Path(folder))
-                finally:
-                    os._exit(0)
-            for descriptor in descriptors:
-                os.close(descriptor)
+    """Read the file of each request in a fork, until nobody asks any more (`connectors.waiting_process`)."""
+    built_in_profiles()
+    parse_iban("DE89370400440532013000")  # loads the data about countries
+    currency_code("EUR")  # and those about currencies
+    fork_for_requests(_attend)
 
 
-def _attend(source: int, spool: int, channel: int, *, folder: Path) -> None:
+def _attend(source: int, spool: int, channel: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="bankdata-") as folder:
+        _supervise(source, spool, channel, folder=Path(folder))
+
+
+def _supervise(source: int, spool: int, channel: int, *, folder: Path) -> None:
     seconds = read_seconds_max(os.fstat(source).st_size)
     alive, its_end = os.pipe()  # closed by the end of the child
     child = os.fork()

@@ -33,7 +33,8 @@ def test_what_is_installed_by_hash_is_what_was_tested() -> None:
 @pytest.mark.requirement("package.locked")
 def test_the_gate_takes_what_users_install_from_the_same_lines() -> None:
     own = (ROOT / ".ci" / "requirements.lock").read_text()
-    assert re.findall(r"^-r (\S+)$", own, re.MULTILINE) == ["runtime.lock", "company.lock", "fints.lock"]
+    named = re.findall(r"^-r (\S+)$", own, re.MULTILINE)
+    assert named == ["runtime.lock", "company.lock", "fints.lock", "notices.lock"]
     lines = re.findall(r"^[a-z0-9-]+.*==.*", lock("requirements.lock"), re.MULTILINE)
     assert len(lines) == len(set(lines))
 
@@ -82,3 +83,14 @@ def test_what_fints_needs_besides_is_locked_too() -> None:
     needed = {"bleach", "elementpath", "enum-tools", "fints", "mt-940", "pygments", "sepaxml"}
     assert needed | {"text-unidecode", "webencodings", "xmlschema"} == fints.keys()
     assert (ROOT / ".ci" / "fints.lock").read_text().count("--hash=sha256:") >= len(fints)
+
+
+@pytest.mark.requirement("package.locked")
+def test_what_apprise_needs_besides_is_locked_too() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    notices, runtime = locked("notices.lock"), locked("runtime.lock")
+    assert notices.items() <= locked("requirements.lock").items()
+    assert not notices.keys() & runtime.keys()
+    assert {"apprise>=2.3,<2.4"} == set(extras["notices"])
+    assert {"apprise", "markdown", "oauthlib", "requests-oauthlib"} == notices.keys()
+    assert (ROOT / ".ci" / "notices.lock").read_text().count("--hash=sha256:") >= len(notices)

@@ -141,7 +141,7 @@ def test_a_process_that_does_not_end_by_itself_is_ended(monkeypatch: pytest.Monk
     format_name(BytesIO(MT940.encode()))
     stopped = waiting()
     stopped.suspend()
-    monkeypatch.setattr(client, "END_SECONDS", 0.05)
+    monkeypatch.setattr("connectors.waiting_process.END_SECONDS", 0.05)
     client._process.end()
     assert not stopped.is_running()
     assert format_name(BytesIO(MT940.encode())) == "mt940"
@@ -159,7 +159,7 @@ def test_an_interpreter_that_is_gone_leaves_no_open_channel(monkeypatch: pytest.
 
 def test_without_a_process_the_source_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     client._process.end()
-    monkeypatch.setattr(client, "_BEGIN", "raise SystemExit(1)")
+    monkeypatch.setattr(client._process, "_begin", "raise SystemExit(1)")
     with pytest.raises(ProviderUnavailable) as refusal:
         list(read_records(BytesIO(MT940.encode())))
     assert str(refusal.value) == "The process that reads statement files cannot be started."
