@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from connectors.reachable import is_reachable
+from connectors.ways.apprise import NEVER
 
 ADDRESS = "an absolute http or https address without query, such as https://bank.example.org"
 SECRET_CHARACTERS_MIN = 32
@@ -108,6 +109,14 @@ def networks_or_off(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         return () if text == "off" else networks(text)
     except ValueError as error:
         raise ValueError(f"{error}, or off") from error
+
+
+def notice_schemes(text: str) -> tuple[str, ...]:
+    expected = "names such as ntfys,gotifys, none that write to this machine, or off"
+    named = () if text == "off" else tuple(all_matching(text, "[a-z0-9]{2,20}", expected))
+    if NEVER & set(named):
+        raise ValueError(expected)
+    return named
 
 
 def one_of(*words: str) -> Callable[[str], str]:

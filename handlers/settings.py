@@ -148,6 +148,14 @@ class Settings:
         None, mail_server, "mail server, `smtps://USER:PASSWORD@HOST`", is_secret=True
     )
     smtp_from: str = _setting(None, mail_sender, "sender of mail", unset="")
+    notice_targets: tuple[str, ...] = _setting(
+        "ntfys,gotifys,tgram,matrixs,signals,pover,hassios,discord,slack,nctalks",
+        read.notice_schemes,
+        "by Apprise",
+    )
+    notice_allow: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        None, read.networks, "private networks in which these may be, also without TLS", unset=()
+    )
     cache_mb: int = _setting(
         "256", read.whole_number(0, 1_000_000), "MB for what users asked for lately; 0 keeps nothing"
     )

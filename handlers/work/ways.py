@@ -5,6 +5,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from connectors.ways import Way
+from connectors.ways.apprise import ByApprise, is_installed
 from connectors.ways.email import Mail
 from connectors.ways.web_push import WebPush, WebPushKey
 from handlers.settings import Settings
@@ -20,6 +21,8 @@ def ways_of(settings: Settings, everybody: Database, keys: ConnectionKeys) -> Ma
     found: dict[str, Way] = {"push": WebPush(key, contact=contact, allowed=settings.webhooks_allow)}
     if settings.smtp_url is not None:
         found["email"] = Mail(settings.smtp_url, settings.smtp_from or settings.smtp_url.sender)
+    if settings.notice_targets and is_installed():
+        found["apprise"] = ByApprise(settings.notice_targets, settings.notice_allow)
     return found
 
 

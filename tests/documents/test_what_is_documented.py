@@ -62,6 +62,8 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, str | None]] = {
     "webhooks_timeout_seconds": ("5", "0"),
     "smtp_url": ("smtps://bank:s3cret@mail.example.org", "mail.example.org"),
     "smtp_from": ("Our bank <bank@example.org>", "our bank"),
+    "notice_targets": ("off", "dbus"),
+    "notice_allow": ("192.168.1.0/24", "home"),
     "cache_mb": ("64", "-1"),
     "log_level": ("warning", "INFO"),
     "log_format": ("json", "xml"),

@@ -56,7 +56,10 @@ def test_no_more_than_three_codes_a_day_are_sent_that_nobody_enters(home: Reache
     for given in ({}, {"email": "a@example.org", "url": "ntfys://a"}, {"email": "a@b\r\nBcc: c@example.org"}):
         assert page.post("/notices/targets", json=given).status_code == 400
     answer = page.post("/notices/targets", json={"url": "ntfys://example.org/a"})
-    assert (answer.status_code, answer.json()["error"]) == (409, "This server sends to no such address")
+    assert (answer.status_code, answer.json()["error"]) == (
+        409,
+        "This server sends to no such address. Its operator can install Apprise",
+    )
 
 
 def test_who_adds_or_removes_a_target_is_told_of_and_it_gets_one_last_sentence(home: Reached) -> None:

@@ -44,7 +44,7 @@ WORKS_ALREADY = "This target works already"
 NOT_HERE: Mapping[str, str] = {
     "email": "This server sends no e-mail. Its operator can name a mail server",
     "push": "This server sends nothing to browsers",
-    "apprise": "This server sends to no such address",
+    "apprise": "This server sends to no such address. Its operator can install Apprise",
 }
 NO_KEYS = "The address cannot be kept at present: the server's operator finds the reason in the log"
 A_DAY = 86_400
