@@ -177,7 +177,8 @@ def _recent(days: Sequence[date]) -> tuple[date, ...]:
 @lru_cache(maxsize=4096)  # asked for the same charges by each look, list and forecast
 def _cadence(recent: tuple[date, ...], frequency: str, *, incoming: bool = False) -> Cadence:
     """The rhythm of this frequency, and the way it goes about days that are no bank days, that the charges keep best;
-    of equally good ones the first."""
+    of equally good ones the first. A charge that was far off says no more than any other: pay that came late once is
+    still that of its month."""
     rhythms = [
         _place_in_calendar(recent, every, unit, is_twice=frequency == TWICE_MONTHLY)
         for every, unit in RHYTHMS[frequency]
@@ -186,7 +187,13 @@ def _cadence(recent: tuple[date, ...], frequency: str, *, incoming: bool = False
         return rhythms[0]
     ways = POSTED_INCOMING if incoming else POSTED
     candidates = [replace(rhythm, posted=way) for rhythm in rhythms for way in ways]
-    return min(candidates, key=lambda cadence: sum(_deviations(recent, cadence)))
+    candidates += [
+        replace(each, day_of_month=(min if each.posted == "after" else max)(map(_place, recent)))
+        for each in candidates
+        if each.day_of_month is not None and each.second_day_of_month is None and each.posted != "then"
+    ]  # rent that is due on the first comes on the second or third nearly as often
+    most = 2 * GRACE_DAYS[frequency]
+    return min(candidates, key=lambda cadence: sum(min(each, most) for each in _deviations(recent, cadence)))
 
 
 def _place_in_calendar(days: Sequence[date], every: int, unit: Unit, *, is_twice: bool) -> Cadence:
@@ -194,7 +201,7 @@ def _place_in_calendar(days: Sequence[date], every: int, unit: Unit, *, is_twice
         return Cadence(every=every, unit=unit)
     if unit == "week":
         return Cadence(every=every, unit=unit, weekday=_commonest([day.isoweekday() for day in days]))
-    places = [31 if day == last_day(day.replace(day=1)) else day.day for day in days]
+    places = list(map(_place, days))
     usual = [_commonest(places)]
     if is_twice:
         apart = [place for place in places if PLACES_APART_DAYS <= abs(place - usual[0]) <= 31 - PLACES_APART_DAYS]
@@ -206,6 +213,11 @@ def _place_in_calendar(days: Sequence[date], every: int, unit: Unit, *, is_twice
         second_day_of_month=usual[1] if is_twice else None,
         month=_commonest([day.month for day in days]) if every == 12 else None,
     )
+
+
+def _place(day: date) -> int:
+    """The day of the month; 31 for its last one."""
+    return 31 if day == last_day(day.replace(day=1)) else day.day
 
 
 def _commonest(places: Sequence[int]) -> int:

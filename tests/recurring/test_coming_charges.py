@@ -39,3 +39,23 @@ def test_thirty_days_include_the_thirtieth_and_no_further_one(last: str, due: li
 )
 def test_what_is_overdue_is_still_to_come_until_it_counts_as_missed(last: str, due: list[str]) -> None:
     assert coming(date.fromisoformat(last), "monthly", 30)[:2] == due
+
+
+@pytest.mark.requirement("explanations.subscriptions")
+@pytest.mark.parametrize(
+    ("days", "due", "incoming"),
+    [
+        # rent on the first: a holiday or a weekend puts it off in most of these months
+        ("2024-01-02 2024-02-01 2024-03-01 2024-04-02 2024-05-02 2024-06-03 2024-07-01 2024-08-01 2024-09-02 2024-10-01"
+         " 2024-11-01 2024-12-02 2025-01-02 2025-02-03", "2025-03-03", False),
+        # pay on the 27th that came 15 days late once
+        ("2024-09-27 2024-10-25 2024-11-27 2024-12-27 2025-01-27 2025-02-27 2025-03-27 2025-05-12 2025-05-27",
+         "2025-06-27", True),
+    ],
+)  # fmt: skip
+def test_a_payment_keeps_its_day_though_weekends_put_it_off_and_it_came_late_once(
+    days: str, due: str, incoming: bool
+) -> None:
+    paid = [Charge(id=day, day=date.fromisoformat(day), amount=Decimal(900)) for day in days.split()]
+    told = history(paid, frequency="monthly", currency="EUR", today=paid[-1].day, incoming=incoming)
+    assert told.next_expected.isoformat() == due
