@@ -353,17 +353,15 @@ def days_of_accounts(session: Session, user_id: str) -> dict[str, tuple[date, da
     return {row["account_id"]: (row["first"], row["last"]) for row in rows}
 
 
-def went_out(session: Session, user_id: str, *, since: date) -> dict[str, Decimal]:
-    """What went out of each of the user's accounts from `since` on, pending and future bookings included, by id;
-    positive."""
-    rows = session.rows(
-        "SELECT account_id, -sum(amount) AS total FROM (SELECT account_id, amount FROM transactions"
-        " WHERE user_id = $1 AND booking_date >= $2 AND amount < 0 UNION ALL SELECT account_id, amount"
-        " FROM pending_transactions WHERE user_id = $1 AND booking_date >= $2 AND amount < 0) AS every_booking"
-        " GROUP BY account_id",
-        *(user_id, since),
+def went_out(session: Session, user_id: str, *, since: date, until: date) -> list[Row]:
+    """What went out of the user's accounts from `since` until before `until`: `account_id`, `name` and `amount`
+    (negative), each once."""
+    return session.rows(
+        "SELECT account_id, coalesce(merchant_name, counterpart_name, purpose, '') AS name, amount FROM transactions"
+        " WHERE user_id = $1 AND booking_date >= $2 AND booking_date < $3 AND amount < 0"
+        " GROUP BY account_id, coalesce(merchant_name, counterpart_name, purpose, ''), amount",
+        *(user_id, since, until),
     )
-    return {row["account_id"]: row["total"] for row in rows}
 
 
 def accounts_with_any(session: Session, user_id: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Whether a user's accounts last until the next income: the basis of a forecast, for the few that may not."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -7,7 +8,8 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.forecasting.flows import recurring_flows, streams_of
-from analytics.notices.ahead import Shortfall, overdraft_ahead, shortfall
+from analytics.notices.ahead import RECENT, YEAR, Shortfall, overdraft_ahead, shortfall, taken_at_most
+from analytics.notices.bookings import NoticedBooking
 from analytics.notices.found import Finding
 from analytics.recurring.history import Charge
 from handlers.work.sync.forecasts.series import Series, all_rows, series_of
@@ -15,14 +17,15 @@ from storage import transactions
 from storage.accounts import StoredAccount
 from storage.database import Session
 
+DAY = timedelta(days=1)
 NOT_LOOKED_AT = ("credit_card", "loan", "securities", "membership", "building_savings")
-YEAR = timedelta(days=425)  # and the days that are looked ahead
 
 
 def runs_short(
     session: Session,
     user_id: str,
     accounts: Sequence[StoredAccount],
+    window: Sequence[NoticedBooking],
     *,
     today: date,
     since: date,
@@ -30,26 +33,41 @@ def runs_short(
     dismissed: Collection[str],
     lent: Collection[str],
 ) -> Iterator[tuple[Shortfall, Finding | None]]:
-    """The shortfall of each account that does not last until the next income, within ten days with its notice. Accounts
-    that are further above their limit than went out in a whole year are not looked at: no payment of theirs is known
-    that is more. `since` is the day from which recurring payments are looked for, `asked` the day until which each
+    """The shortfall of each account that does not last until the next income, within ten days with its notice. Those
+    that hold more than known payments can take (`taken_at_most`) are not looked at. `window` are the bookings of the
+    last months, `since` is the day from which recurring payments are looked for, `asked` the day until which each
     account is known, `dismissed` are charges of payments that do not count; what is on accounts that others share
     (`lent`) helps nobody else."""
     looked_at = [each for each in accounts if each.kind not in NOT_LOOKED_AT and each.balance is not None]
-    went_out = transactions.went_out(session, user_id, since=today - YEAR)
-    doubtful = [each for each in looked_at if (each.balance or 0) - each.limit < went_out.get(each.id, Decimal(0))]
+    waiting = transactions.charges(session, user_id, since=since, pending=True)
+    taken = _taken_at_most(session, user_id, window, waiting, today)
+    doubtful = [each for each in looked_at if (each.balance or 0) - each.limit < taken.get(each.id, 0)]
     if not doubtful:
         return
     ids = [each.id for each in doubtful]
-    rows, waiting = (
-        transactions.charges(session, user_id, since=since, account_ids=ids, pending=pending)
-        for pending in (False, True)
-    )
+    waiting = waiting.filter(pl.col("account_id").is_in(ids))
+    rows = transactions.charges(session, user_id, since=since, account_ids=ids)
     histories = transactions.histories(session, user_id, ids, until=today)
     series, _ = series_of(doubtful, rows, waiting, histories, today)
     if series:
         own = [each for each in looked_at if each.id not in lent]
         yield from _of_series(series, pl.concat([rows, waiting]), own, today, asked, dismissed)
+
+
+def _taken_at_most(
+    session: Session, user_id: str, window: Sequence[NoticedBooking], waiting: pl.DataFrame, today: date
+) -> Mapping[str, Decimal]:
+    recent: defaultdict[str, list[NoticedBooking]] = defaultdict(list)
+    older: defaultdict[str, list[tuple[str, Decimal]]] = defaultdict(list)
+    for each in window:
+        if each.day > today - RECENT:
+            recent[each.account_id].append(each)
+    for row in transactions.went_out(session, user_id, since=today - YEAR, until=today - RECENT + DAY):
+        older[row["account_id"]].append((row["name"], row["amount"]))
+    pending: defaultdict[str, Decimal] = defaultdict(Decimal)
+    for account_id, amount in waiting.filter(pl.col("amount") < 0).select("account_id", "amount").iter_rows():
+        pending[account_id] -= amount
+    return {id_: taken_at_most(recent[id_], older[id_]) + pending[id_] for id_ in {*recent, *older, *pending}}
 
 
 def _of_series(

@@ -86,14 +86,17 @@ def look(
     payments = [_payment(each, charges) for each in recurring if each.goes_on]
     dismissed = set(ids_by_charge(each for each in recurring if each.confirmation == DISMISSED))
     fresh = [each for each in accounts if seen.is_fresh(each.id, today)]
+    window = seen.window
     short = list(
-        runs_short(session, user_id, fresh, today=today, since=since, asked=asked, dismissed=dismissed, lent=lent)
+        runs_short(
+            session, user_id, fresh, window, today=today, since=since, asked=asked, dismissed=dismissed, lent=lent
+        )
     )
     found = [
         *(notice for _, notice in short if notice is not None),
         *_of_bookings(session, user_id, seen, payments, today),
         *raised_prices(payments, _originals(rows), today=today),
-        *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], seen.window, today=today),
+        *late_incomes([each for each in payments if seen.is_fresh(each.account_id, today)], window, today=today),
     ]
     stored.reconcile(
         session,
