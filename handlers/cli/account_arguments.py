@@ -93,4 +93,8 @@ notices = group(
         ),
         user_option("Who is told."),
     ),
+    plain_command(
+        "notices renew-push-key",
+        "End what is pushed to browsers; they subscribe again to a new key.",
+    ),
 )

@@ -7,12 +7,16 @@ import orjson
 
 from auth.apps.clients import ClientUnknown
 from auth.scopes import ALL_SCOPES
+from connectors.ways.web_push import WebPushKey
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.json_shapes import record_entry
 from handlers.work.services import Services
 from storage import accounts as stored_accounts
+from storage import users as stored_users
 from storage.bank_access import connection_secrets
+from storage.notices import push_key
+from storage.notices.ways import targets
 from storage.oauth.grants import Terms
 from storage.users import User
 
@@ -142,3 +146,16 @@ def reseal_keys(services: Services, report: Report) -> None:
 def print_registration_token(services: Services, report: Report) -> None:
     """Print the initial access token that client registration requires under BANKDATA_REGISTRATION=token."""
     report.line(services.authorization.clients.initial_token())
+
+
+def renew_push_key(services: Services, report: Report) -> None:
+    """Take another key towards push services, and pause the browsers that subscribed to the former one."""
+    push_key.renew(services.everybody, services.connection_keys, WebPushKey.new())
+    count = 0
+    for user in stored_users.everyone(services.everybody):
+        own = services.of(user.id)
+        for each in targets.of_user(own, user.id, state="working"):
+            if each.way == "push":
+                targets.pause(own, user.id, each.id, because="not_allowed")
+                count += 1
+    report.note(f"Paused {quantity(count, 'browser')}: each subscribes again when its person opens the page there.")

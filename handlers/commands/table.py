@@ -114,6 +114,7 @@ COMMANDS: Mapping[str, Command] = {
     "grants revoke": access.revoke_grant,
     "keys rotate": access.rotate_keys,
     "keys reseal": access.reseal_keys,
+    "notices renew-push-key": access.renew_push_key,
     "backup": upkeep.back_up,
     "compact": upkeep.compact,
     "clock advance": upkeep.advance_clock,

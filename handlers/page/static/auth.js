@@ -87,6 +87,7 @@ export async function signOut() {
     const { ok } = await fetch(`${AUTH_URL}/account/sign-out`, { method: "POST", headers });
     if (!ok) throw new SignInFailed();
     [token, endsAt] = [null, 0]; // until the browser has left, nothing is asked by a token that has ended
+    if (globalThis.Notification?.permission === "granted") await import("./push.js").then((push) => push.unsubscribe()).catch(() => {});
   }
   channel?.postMessage("signed out");
   location.assign(isHere ? address("/") : `${AUTH_URL}/account`);
