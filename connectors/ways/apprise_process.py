@@ -69,9 +69,7 @@ def _outcome(request: dict[str, Any]) -> dict[str, Any]:
         server = _server(request["url"])
         if server is not None:
             exchange.is_safe = request["url"].partition(":")[0] in _schemes(server.secure_protocol)
-            is_taken = request["text"] is None or server.notify(
-                title=request["title"], body=request["text"], body_format=NotifyFormat.TEXT
-            )
+            is_taken = request["text"] is None or _sent(server, request["title"], request["text"])
     except Exception:  # of any plugin
         exchange.error = exchange.error or "no_answer"
     return {
@@ -80,6 +78,13 @@ def _outcome(request: dict[str, Any]) -> dict[str, Any]:
         "wait": exchange.wait,
         "error": "address_not_allowed" if exchange.was_refused else exchange.error,
     }
+
+
+def _sent(server: Any, title: str, text: str) -> Any:
+    """Send plain text; where a service has no titles (Telegram, Matrix) Apprise would mark it up."""
+    if server.title_maxlen <= 0 or hasattr(server, "rooms"):
+        title, text = "", f"{title}\n{text}"
+    return server.notify(title=title, body=text, body_format=NotifyFormat.TEXT)
 
 
 def _server(url: str) -> Any:

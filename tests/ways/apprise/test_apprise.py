@@ -55,7 +55,7 @@ def test_services_that_read_strictly_take_a_letter_as_plain_text(by_tls: Way) ->
 
     outcome, heard = sent(by_tls, TELEGRAM, letter("1 < 2 & 3"))
     assert outcome == LetterOutcome(state="delivered")
-    assert heard[0][2]["text"] == f"<b>Banking Data Service</b>\r\n1 ‹ 2 &amp; 3\r\n{LINK}"
+    assert heard[0][2]["text"] == f"Banking Data Service\r\n1 ‹ 2 &amp; 3\r\n{LINK}"
 
     outcome, heard = sent(by_tls, "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js")
     assert outcome == LetterOutcome(state="delivered")
@@ -64,8 +64,11 @@ def test_services_that_read_strictly_take_a_letter_as_plain_text(by_tls: Way) ->
     outcome, heard = sent(by_tls, "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/general")
     assert outcome == LetterOutcome(state="delivered")
 
+    assert repr(said)[1:-1] in str(heard[0][2])
+
     outcome, heard = sent(by_tls, "matrixs://token@matrix.test/!room")
     assert outcome == LetterOutcome(state="delivered")
+    assert heard[-1][2] == {"msgtype": "m.text", "body": f"Banking Data Service\n{said}"}
 
 
 @pytest.mark.requirement("notices.apprise")
