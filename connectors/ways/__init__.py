@@ -19,7 +19,6 @@ REASONS: Sequence[str] = (
     "refused",
     "not_allowed",
     "gone",
-    "unsubscribed",
     "not_here",
     "unreadable",
     "over",

@@ -107,8 +107,9 @@ class Mail:
             return LetterOutcome(state="later", reason="timeout")
         except socket.gaierror:
             return LetterOutcome(state="later", reason="name_not_found")
-        except smtplib.SMTPServerDisconnected:
-            return LetterOutcome(state="later", reason="no_answer")
+        except smtplib.SMTPServerDisconnected as error:
+            is_slow = isinstance(error.__context__, TimeoutError)
+            return LetterOutcome(state="later", reason="timeout" if is_slow else "no_answer")
         except (OSError, smtplib.SMTPException):
             return LetterOutcome(state="later", reason="not_connected")
         return DELIVERED

@@ -18,9 +18,10 @@ from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
 from auth.scopes import SCOPES, TICKED_SCOPES
 from handlers.oauth.account_page import account_routes
+from handlers.oauth.by_link.join_page import join_routes
+from handlers.oauth.by_link.leave_page import leave_routes
 from handlers.oauth.choices import Choices, NothingChosen, preset_choices, sent_choices
 from handlers.oauth.connect_page import connect_routes
-from handlers.oauth.join_page import join_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.operator_page import operator_routes
 from handlers.oauth.passkey_pages import passkey_routes
@@ -48,6 +49,7 @@ def page_routes(site: Site) -> list[BaseRoute]:
         *account_routes(site),
         *connect_routes(site),
         *join_routes(site),
+        *leave_routes(site),
         *operator_routes(site),
         *shares_routes(site),
         *provider_routes(site),

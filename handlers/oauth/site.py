@@ -151,9 +151,10 @@ class Site:
         for none; it is never built from the Host header."""
         return self.policy.auth_path + path + (f"?request={request}" if request else "")
 
-    def route(self, path: str, methods: Mapping[str, Answering]) -> Route:
+    def route(self, path: str, methods: Mapping[str, Answering], *, reads_form: bool = True) -> Route:
         """The route of one page, with the functions that answer its methods, each run in a worker thread. What they
-        raise becomes a page that says what went wrong; requests are limited per network address."""
+        raise becomes a page that says what went wrong; requests are limited per network address. Unless it
+        `reads_form`, a body is not looked at, whatever its type."""
 
         async def endpoint(request: Request) -> Response:
             # HEAD is answered like GET; the server leaves the body out
@@ -167,7 +168,7 @@ class Site:
                 try:
                     address = call.current(request.scope).client_address
                     await self._limiter.spend("oauth pages", address, rate=BUDGET)
-                    visit = await self._visit(request, words)
+                    visit = await self._visit(request, words, reads_form=reads_form)
                     response = await run_in_threadpool(answering, self, visit)
                 except Mistake as made:
                     mistake = made
@@ -211,10 +212,11 @@ class Site:
             for path, methods in pages.items()
         ]
 
-    async def _visit(self, request: Request, words: Words) -> Visit:
+    async def _visit(self, request: Request, words: Words, *, reads_form: bool) -> Visit:
         parameters = forms.query(request)
         bearer = forms.bearer(request.headers)
-        sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
+        has_form = reads_form and request.method == "POST" and bearer is None
+        sent = await forms.form(request) if has_form else {}
         cookies = sent_cookies(request.headers)
         session_cookie = cookies.get(self.cookies.session, "")
         browser = await run_in_threadpool(self.server.sessions.resume, session_cookie)

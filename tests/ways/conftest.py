@@ -7,6 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import default
@@ -49,6 +50,11 @@ class MailServer:
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.CancelledError, OSError):  # the client has had enough, or the test is over
+            await self.converse(reader, writer)
+        writer.close()
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sender, is_safe = "", False
         to: list[str] = []
         writer.write(b"220 here\r\n")
@@ -64,7 +70,7 @@ class MailServer:
                 continue
             if word == "EHLO":
                 more = ["STARTTLS"] if self.tls is not None and not is_safe else ["AUTH PLAIN"]
-                writer.write("".join(f"250-{each}\r\n" for each in more).encode() + b"250 SMTPUTF8\r\n")
+                writer.write("".join(f"250-{each}\r\n" for each in ("here", *more)).encode() + b"250 SMTPUTF8\r\n")
             elif word == "STARTTLS" and self.tls is not None:
                 writer.write(b"220 go ahead\r\n")
                 await writer.start_tls(self.tls)
@@ -90,7 +96,10 @@ class MailServer:
                 break
             else:
                 writer.write(b"250 ok\r\n")
-        writer.close()
+
+    def close_listening(self) -> None:
+        """Take no more connections."""
+        self.loop.call_soon_threadsafe(self.server.close)
 
     def close(self) -> None:
         async def end() -> None:

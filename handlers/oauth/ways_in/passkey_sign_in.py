@@ -6,8 +6,8 @@ from starlette.routing import BaseRoute
 from auth.people.links import PATH
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
-from handlers.oauth.join_page import PURPOSE as JOIN_PURPOSE
-from handlers.oauth.join_page import join_form
+from handlers.oauth.by_link.join_page import PURPOSE as JOIN_PURPOSE
+from handlers.oauth.by_link.join_page import join_form
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.site import Site, Visit
 

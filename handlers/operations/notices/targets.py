@@ -192,6 +192,11 @@ def get_push_key(services: Services, request: Request) -> Json:
         raise Unavailable(NO_KEYS) from None
 
 
+def tell_removed(services: Services, session: Transaction, target: NoticeTarget) -> None:
+    """Tell the person of a target that it was removed."""
+    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=services.clock.now())
+
+
 def today(services: Services, session: Transaction, request: Request) -> dict[str, Any]:
     """What was counted of the person's present day; of another day nothing counts any more."""
     zone = ZoneInfo(settings_of(services, session, request).time_zone)
@@ -220,7 +225,7 @@ def _end_elsewhere(services: Services, target: NoticeTarget) -> None:
         def work(session: Transaction, other: NoticeTarget = each) -> None:
             session.hold(other.user_id)
             targets.remove(session, other.user_id, other.id)
-            of_access.tell_of(session, other.user_id, "deleteNoticeTarget", other.id, now=services.clock.now())
+            tell_removed(services, session, other)
 
         services.of(each.user_id).atomically(work)
 

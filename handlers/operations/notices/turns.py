@@ -9,6 +9,7 @@ from msgspec import Struct
 from analytics.notices.hours import day_of, quiet_until
 from connectors.ways import Letter, Way
 from handlers.operations.notices import letters
+from handlers.operations.notices.leaving import link_of
 from handlers.operations.notices.letters import Said
 from handlers.work.services import Services
 from storage import accounts, users
@@ -24,7 +25,6 @@ from storage.notices.ways.targets import NoticeTarget
 A_DAY_MAX = 3
 OF_ACCESS_MAX = 10
 MAILS_MAX = 20
-LEAVE = "/notices/leave"
 STATES = {"notice": ("working",), "over": ("working",), "digest": ("working",), "test": ("working", "paused"),
           "code": ("unconfirmed",), "removed": ("removed",)}  # fmt: skip
 """The states of a target in which it gets what."""
@@ -98,7 +98,7 @@ def take(
         return _dropped(session, delivery, said)
     place = f"?notice={delivery.notice_id}" if delivery.notice_id else "" if delivery.what == "digest" else "notices"
     link = f"{services.settings.public_url}/{place}"
-    leave = f"{services.settings.public_url}{LEAVE}/{due.user_id}.{target.id}.{secrets['leave']}"
+    leave = link_of(services, target, secrets["leave"])
     written = letters.letter(
         delivery, said, language=wanted.language, link=link, leave=leave, at=now - services.clock.offset
     )
