@@ -42,7 +42,8 @@ def test_a_notice_is_sent_once_and_says_no_more_than_wanted(home: Reached) -> No
     home.server.came.clear()
     home.brings(GIRO, debit(1))
     [notice] = home.notices()
-    by_address = {to[0]: mail for _, to, mail in (home.quiet(), home.server.came)[1]}
+    home.quiet()
+    by_address = {to[0]: mail for _, to, mail in home.server.came}
     discreet, whole = by_address["a@example.org"], by_address["b@example.org"]
     assert discreet["Subject"] == "Ein Blick auf eine Zahlung lohnt sich"
     assert discreet.get_content().strip() == f"http://127.0.0.1:8000/?notice={notice['id']}"
