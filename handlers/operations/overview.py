@@ -36,7 +36,7 @@ def get_overview(services: Services, operations: Mapping[str, Operation], reques
 
     def take(member: str, name: str, path: str, **given: Any) -> None:
         try:
-            answer = _answer(operations[name], request, path, given)
+            answer = answer_of(operations[name], request, path, given)
         except (BadRequest, NotFound):
             return  # such as where no account has a balance
         made[member] = answer.body
@@ -61,7 +61,7 @@ def get_overview(services: Services, operations: Mapping[str, Operation], reques
     return Answer(body={name: orjson.Fragment(each) for name, each in made.items()}, headers=headers)
 
 
-def _answer(operation: Operation, request: Request, path: str, given: Mapping[str, Any]) -> Answer:
+def answer_of(operation: Operation, request: Request, path: str, given: Mapping[str, Any]) -> Answer:
     """What an operation answers, as JSON, to the caller of `request`, as if it were asked at `path` with the arguments
     `given`; all others are None."""
     own = operation.function if isinstance(operation, CachedOperation) else operation

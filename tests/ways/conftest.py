@@ -20,6 +20,7 @@ from starlette.testclient import TestClient
 from auth.principal import PAGE
 from auth.scopes import ALL_SCOPES
 from connectors.ways.email import Mail, mail_server
+from handlers.operations import operations
 from handlers.operations.notices import sending
 from handlers.operations.notices.sending import NoticeSender
 from handlers.server import application
@@ -125,7 +126,7 @@ class Reached(Noticed):
         self.ways = {"email": Mail(mail_server(f"smtp://127.0.0.1:{server.port}"), "bank@example.org", seconds=5.0)}
         self.services.ways = self.ways
         self.app = application(self.services, validate_responses=True)
-        self.sender = NoticeSender(self.services)
+        self.sender = NoticeSender(self.services, operations(self.services))
 
     def page(self, client_id: str = PAGE) -> TestClient:
         server = self.services.authorization

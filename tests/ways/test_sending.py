@@ -49,7 +49,7 @@ def test_a_notice_is_sent_once_and_says_no_more_than_wanted(home: Reached) -> No
     assert discreet.get_content().strip() == f"http://127.0.0.1:8000/?notice={notice['id']}"
     assert whole["Subject"] == "Eine erste Lastschrift"
     assert "Firma hat zum ersten Mal 29,90 EUR" in whole.get_content()
-    home.sender = NoticeSender(home.services)
+    home.sender = NoticeSender(home.services, home.sender._operations)
     home.brings(GIRO, booked("2026-11-20", "-3.00", "Rewe", "Brot"))
     assert len(home.subjects()) == 2
 

@@ -1,6 +1,6 @@
 """What letters to people say, in their language: without names and amounts unless a target wants whole sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -30,14 +30,14 @@ class Said(NamedTuple):
     """Title and text of a letter."""
 
     title: Message
-    text: Message | None = None
+    text: tuple[Message, ...] = ()
 
 
 def of_notice(notice: Notice, *, is_whole: bool) -> Said:
     """What a letter says of a notice."""
     if not is_whole:
         return Said(Message(DISCREET.get(notice.kind.partition(".")[0], A_PAYMENT)))
-    return Said(title_of(notice.kind), text_of(notice.content["message"], notice.content["arguments"]))
+    return Said(title_of(notice.kind), (text_of(notice.content["message"], notice.content["arguments"]),))
 
 
 def of_end(notice: Notice, *, is_whole: bool) -> Said:
@@ -51,34 +51,39 @@ def of_end(notice: Notice, *, is_whole: bool) -> Said:
 def of_more(count: int) -> Said:
     """What a letter says instead of the fourth of a day."""
     title = Message("{n} more notices today", n=count) if count != 1 else Message("One more notice today")
-    return Said(title, Message("No more are sent today. All of them are on the page."))
+    return Said(title, (Message("No more are sent today. All of them are on the page."),))
+
+
+def of_digest(digest: str, lines: Sequence[Message]) -> Said:
+    """The digest of a `weekly` or `monthly` period, without its lines for who wants no whole sentences."""
+    return Said(Message("Your week in figures" if digest == "weekly" else "Your month in figures"), tuple(lines))
 
 
 def of_code(code: str) -> Said:
     """What brings a code to a new target."""
     return Said(
         Message("Your code is {code}", code=code),
-        Message("Enter it on the page on which you added this address. If you did not, nothing more will come."),
+        (Message("Enter it on the page on which you added this address. If you did not, nothing more will come."),),
     )
 
 
 def of_test() -> Said:
     """What a test says."""
-    return Said(Message("A test"), Message("Notices arrive here."))
+    return Said(Message("A test"), (Message("Notices arrive here."),))
 
 
 def of_removal() -> Said:
     """The last sentence to a target that was removed."""
     return Said(
         Message("No more notices come here"),
-        Message("This address was removed. If that was not you, change your password and look at who has access."),
+        (Message("This address was removed. If that was not you, change your password and look at who has access."),),
     )
 
 
 def letter(delivery: NoticeDelivery, said: Said, *, language: str, link: str, leave: str, at: datetime) -> Letter:
     """The letter in this language; `at` is the real time."""
     words = catalogue(language)
-    text = [words.said(each) or str.__str__(each) for each in said if each is not None]
+    text = [words.said(each) or str.__str__(each) for each in (said.title, *said.text)]
     return Letter(
         id=delivery.id,
         tag=delivery.notice_id or delivery.what,

@@ -2,15 +2,18 @@
 sent, and stores what came of it. Each is sent at least once."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from connectors.ways import LetterOutcome
 from handlers.json_shapes import instant
-from handlers.operations.notices import turns
+from handlers.operations.notices import digest, turns
 from handlers.operations.notices.turns import Prepared
+from handlers.web.request import Operation
 from handlers.work.services import Services
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.boundary import contain
@@ -22,12 +25,13 @@ from storage.notices.ways.deliveries import NoticeDelivery
 
 LOOK_EVERY = 2.0  # seconds between two looks at what is due
 SENT_AT_ONCE = 16
+LOOKED_AT = 100
 OF_EACH_USER = 4  # of these, so that slow receivers of one person hold up nobody else
 LEASE = timedelta(seconds=90)  # a way has 20 seconds
 PAUSES = tuple(timedelta(minutes=each) for each in (1, 5, 15, 45, 120, 360, 720))
 REFUSALS_MAX = 5
 REFUSED_FOR = timedelta(hours=1)
-PUT_OFF = timedelta(hours=1)  # without the key that opens the address
+PUT_OFF = timedelta(hours=1)  # without the key that opens the address, or after an error of this side
 TRIES_AGAIN_IN = 5.0  # seconds after an error of this side
 
 log = logging.getLogger("bankdata.notices")
@@ -41,8 +45,10 @@ class _OnItsWay(NamedTuple):
 class NoticeSender:
     """Sends letters until the server stops; runs in a thread of its own."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, operations: Mapping[str, Operation]) -> None:
+        """`operations` by operationId, which digests are made of."""
         self._services = services
+        self._operations = operations
         self._stop_event = services.sync_engine.stopped
         self._threads = ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="notices")
         self.on_its_way: dict[Future[LetterOutcome], _OnItsWay] = {}
@@ -82,32 +88,36 @@ class NoticeSender:
         if self._services.clock_watch.is_off():
             return  # its moments would be wrong; other machines send
         now = self._services.clock.now()
-        room = SENT_AT_ONCE - len(self.on_its_way)
+        digest.begin_due(self._services, now)
         busy = [each.prepared.delivery for each in self.on_its_way.values()]
-        if room <= 0:
-            return
-        for due in deliveries.due(
-            self._services.everybody, now=now, but=[each.target_id for each in busy], limit=4 * room
-        ):
-            of_user = sum(each.user_id == due.user_id for each in busy)
-            if len(busy) >= SENT_AT_ONCE or of_user >= OF_EACH_USER or any(due.target_id == b.target_id for b in busy):
+        room = SENT_AT_ONCE - len(busy)
+        of_users = Counter(each.user_id for each in busy)
+        full = [user_id for user_id, count in of_users.items() if count >= OF_EACH_USER]
+        taken = {each.target_id for each in busy}
+        found = deliveries.due(self._services.everybody, now=now, but=[*taken, *full], limit=LOOKED_AT) if room else []
+        for due in found:
+            if due.target_id in taken or of_users[due.user_id] >= OF_EACH_USER or not room:
                 continue
             if (prepared := self._prepared(due, now)) is not None:
-                busy.append(prepared.delivery)
+                room -= 1
+                of_users[due.user_id] += 1
+                taken.add(due.target_id)
                 sending = self._threads.submit(prepared.way.send, prepared.address, prepared.letter)
                 self.on_its_way[sending] = _OnItsWay(prepared, now)
 
     def _prepared(self, due: NoticeDelivery, now: datetime) -> Prepared | None:
         """The letter with its way and address, claimed for this process; None where it is not to be sent now."""
-        own = self._services.of(due.user_id)
-        try:
-            return own.atomically(lambda session: turns.take(self._services, session, due, now=now, lease=now + LEASE))
-        except (SecretsUnreadable, KeysUnusable) as error:
-            log.warning("target=%s gets nothing: %s", due.target_id, error)
-            own.atomically(lambda session: self._put_off(session, due, now))
-            return None
+        own, lease = self._services.of(due.user_id), now + LEASE
+        with contain(log, "a letter waits after an error", passes=(StoreUnavailable,)):
+            try:
+                said = digest.said_of(self._services, self._operations, due) if due.what == "digest" else None
+                return own.atomically(partial(turns.take, self._services, due=due, now=now, lease=lease, digest=said))
+            except (SecretsUnreadable, KeysUnusable) as error:
+                log.warning("target=%s gets nothing: %s", due.target_id, error)
+        own.atomically(partial(self._put_off, due=due, now=now))
+        return None
 
-    def _put_off(self, session: Transaction, due: NoticeDelivery, now: datetime) -> None:
+    def _put_off(self, session: Transaction, *, due: NoticeDelivery, now: datetime) -> None:
         if (claimed := deliveries.claim(session, due, until=now + LEASE)) is not None:
             deliveries.settle(session, claimed, state="waiting", reason="unreadable", due_at=now + PUT_OFF)
 

@@ -58,10 +58,16 @@ class _LetterTurn(Struct, frozen=True, kw_only=True):
 
 
 def take(
-    services: Services, session: Transaction, due: NoticeDelivery, *, now: datetime, lease: datetime
+    services: Services,
+    session: Transaction,
+    *,
+    due: NoticeDelivery,
+    now: datetime,
+    lease: datetime,
+    digest: Said | None,
 ) -> Prepared | None:
     """Claim a due letter until `lease` and make it ready; None where another process was faster, or it is dropped or
-    put off. Raises SecretsUnreadable and KeysUnusable."""
+    put off. `digest` is what that of a digest says, None for nothing. Raises SecretsUnreadable and KeysUnusable."""
     user = users.find(session, due.user_id)
     target = targets.find(session, due.user_id, due.target_id)
     wanted = settings.find(session, due.user_id)
@@ -90,7 +96,7 @@ def take(
         code=secrets.get("code", ""),
         counted=counted if counted.get("on") == day else {"on": day},
     )
-    said = _said(turn)
+    said = (digest or "over") if delivery.what == "digest" else _said(turn)
     if not isinstance(said, str) and target.way == "email" and not turn.count("mails", MAILS_MAX):
         said = "limit"
     settings.count(session, due.user_id, turn.counted)

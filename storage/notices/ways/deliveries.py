@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from analytics.notices.found import INTERRUPTS
-from storage.database import Row, Session, add_row, as_json, names_of, set_values
+from storage.database import Row, Session, add_row_unless_there, as_json, names_of, set_values
 from storage.notices import stored
 from storage.notices.stored import NEW, OVER
 from storage.notices.ways import settings, targets
@@ -82,19 +82,19 @@ def add(
     content: Mapping[str, Any] | None = None,
     id_: str = "",
 ) -> str:
-    """Add a letter that is due now; returns its id."""
+    """Add a letter that is due now, unless there is one with this id; returns its whole id."""
     made = f"{target_id}-{id_ or token_hex(8)}"
     said = {"what": what, "kind": kind, "notice_id": notice_id, "content": as_json(content or {})}
     state = {"state": "waiting", "due_at": now, "is_claimed": False, "attempts": "[]", "made_at": now}
-    add_row(session, "notice_deliveries", user_id=user_id, id=made, target_id=target_id, **said, **state)
+    add_row_unless_there(session, "notice_deliveries", user_id=user_id, id=made, target_id=target_id, **said, **state)
     return made
 
 
 def due(session: Session, *, now: datetime, but: Sequence[str], limit: int) -> list[NoticeDelivery]:
-    """The next letters to send, the longest due first, but for those to the targets in `but`."""
+    """The next letters to send, the longest due first, but for those to the targets and users in `but`."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM notice_deliveries WHERE due_at <= $1 AND NOT target_id = ANY($2::TEXT[])"
-        f" ORDER BY due_at, id LIMIT {int(limit)}",
+        f" AND NOT user_id = ANY($2::TEXT[]) ORDER BY due_at, id LIMIT {int(limit)}",
         *(now, list(but)),
     )
     return list(map(_delivery, rows))

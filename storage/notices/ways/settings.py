@@ -68,7 +68,7 @@ def due_digests(session: Session, *, now: datetime, limit: int) -> list[DueDiges
     return [DueDigest(**row) for row in rows]
 
 
-def take_digest(session: Session, due: DueDigest, *, next_at: datetime) -> bool:
+def take_digest(session: Session, due: DueDigest, *, next_at: datetime | None) -> bool:
     """Take a digest that is due; False where another process was faster, or the settings were changed."""
     which = {"user_id": due.user_id, "digest_at": due.digest_at}
     return set_values(session, "notice_settings", which, digest_at=next_at)
