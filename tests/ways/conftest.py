@@ -171,7 +171,7 @@ class Reached(Noticed):
     def quiet(self) -> None:
         """Send until nothing is due and nothing under way."""
         everybody, now = self.services.everybody, self.services.clock.now
-
+        self.sender.round()
         self.until(lambda: not self.sender.on_its_way and not deliveries.due(everybody, now=now(), but=[], limit=1))
 
     def mails(self, count: int) -> list[EmailMessage]:

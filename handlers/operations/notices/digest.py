@@ -204,7 +204,7 @@ def _new_payees(ask: Ask, ids: str, first: date, last: date) -> Iterator[Message
 
 
 def _over_target(ask: Ask, last: date, language: str) -> Iterator[Message]:
-    own = {each["id"]: each["name"] for each in ask("listCategories", "/categories")["own"]}
+    own = {each["id"]: each["name"] for each in ask("listCategories", "/categories").get("own", [])}
     for each in ask("listTargets", "/targets", month=last.isoformat()[:7])["targets"]:
         if each["left"] < 0:
             over = _amount(-each["left"], each["currency"])
