@@ -84,7 +84,7 @@ notices = group(
     "What needs its person in time.",
     plain_command(
         "notices list",
-        "Print what a user is told, the latest first: day, kind, sentence.",
+        "List what a user is told.",
         click.option(
             "--state",
             type=click.Choice(["open", "read", "snoozed", "dismissed", "over", "withdrawn"]),
@@ -97,4 +97,7 @@ notices = group(
         "notices renew-push-key",
         "End what is pushed to browsers; they subscribe again to a new key.",
     ),
+    plain_command("notices settings", "Show when and how.", user_option("Who.")),
+    plain_command("notices targets", "Show where.", user_option("Who.")),
+    plain_command("notices test", "Send a test there.", click.argument("target_id"), user_option("Whose.")),
 )

@@ -1,18 +1,14 @@
-"""Commands on a user's accounts: list, rename, hide, merge, separate, delete, watch a balance; list notices."""
+"""Commands on a user's accounts: list, rename, hide, merge, separate, delete, watch a balance."""
 
 import re
 from datetime import date
 from decimal import Decimal
 
-from auth.principal import PAGE, Principal
-from auth.scopes import ALL_SCOPES
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.json_shapes import money_text
-from handlers.notice_sentences import text_of
 from handlers.operations.accounts import merge, separate
-from handlers.operations.notices.listing import visible
 from handlers.work.services import Services
 from storage import accounts, transactions, users
 from storage.database import Session
@@ -167,20 +163,3 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
 def _balance(balance: Decimal | None, currency: str, day: date | None) -> str | None:
     """A balance as text, with the day for which its source stated it; None where there is none."""
     return f"{money_text(balance, currency)} {currency} as of {day}" if balance is not None else None
-
-
-def list_notices(services: Services, report: Report, *, user: User, state: str) -> None:
-    """List the user's notices in a state, the latest first: day, kind, and what it says."""
-    caller = Principal(
-        user_id=user.id,
-        client_id=PAGE,
-        scopes=frozenset(ALL_SCOPES),
-        grant_id=None,
-        has_subscription=user.has_subscription,
-    )
-    found = visible(services.of(user.id), caller, states=[state])
-    for each in found:
-        said = each.content
-        report.line(f"{each.created_at.date()} {each.kind}: {text_of(said['message'], said['arguments'])}")
-    if not found:
-        report.note(f"Nothing is {state}.")

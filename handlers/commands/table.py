@@ -19,7 +19,7 @@ from handlers.commands import (
 )
 from handlers.commands.control_socket import Report
 from handlers.commands.failures import failures_in_words
-from handlers.commands.people import shares
+from handlers.commands.people import notices, shares
 from handlers.commands.recurring import subscriptions
 from handlers.commands.words import annotations, own_categories, portable, targets
 from handlers.work.services import Services
@@ -35,7 +35,9 @@ READING: Mapping[str, Command] = {
     "shares list": shares.list_shares,
     "categories list": own_categories.list_categories,
     "targets list": targets.list_targets,
-    "notices list": accounts.list_notices,
+    "notices list": notices.list_notices,
+    "notices settings": notices.show_settings,
+    "notices targets": notices.list_targets,
     "words export": portable.export_words,
     "subscriptions list": subscriptions.list_subscriptions,
     "profiles list": profiles.list_profiles,
@@ -50,6 +52,7 @@ READING: Mapping[str, Command] = {
 
 COMMANDS: Mapping[str, Command] = {
     **READING,
+    "notices test": notices.test_target,
     "users add": users.add_user,
     "users passwd": users.change_password,
     "users second-factor": users.turn_off_second_factor,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from handlers.commands.control_socket import CommandError
 from storage.notices.ways import targets
 from tests.ways.conftest import Reached
 
@@ -99,3 +100,29 @@ def test_an_app_neither_sees_nor_changes_how_a_person_is_told(home: Reached) -> 
         assert app.request(method, path, json=body).status_code == 403, path
     assert len(home.page().get("/notices/push-key").json()["key"]) == 87
     assert home.page().get("/notices/targets/ntt_unknown/deliveries").status_code == 404
+
+
+def test_commands_say_how_and_where_a_person_is_told_and_try_it(home: Reached) -> None:
+    home.do("notices settings")
+    home.do("notices targets")
+    assert home.eva.notes[-2:] == [
+        "eva has said nothing yet: every kind is told at once, in no quiet hours.",
+        "eva is told on the page alone.",
+    ]
+    made = home.target(name="Mail")
+    home.set(language="fr", quietHours={"from": "22:00", "until": "07:00"}, kinds={"balance.low": "off"})
+    home.do("notices settings")
+    home.do("notices targets")
+    assert home.eva.lines[-6:] == [
+        "language\tfr",
+        "time zone\tEurope/Berlin",
+        "quiet hours\t22:00 to 07:00",
+        "digest\toff",
+        "balance.low\toff",
+        f"{made['id']}\temail\tmailto:....org\tMail\tworking",
+    ]
+    home.server.came.clear()
+    home.do("notices test", target_id=made["id"])
+    assert home.subjects() == ["Un essai"]
+    with pytest.raises(CommandError, match="No target ntt_x works"):
+        home.do("notices test", target_id="ntt_x")

@@ -13,7 +13,7 @@ from connectors.ways import AddressRefused
 from handlers.json_shapes import instant, members
 from handlers.names import Json
 from handlers.notice_sentences import visible_name
-from handlers.operations.notices.notice_settings import begin_settings, person_of, settings_of
+from handlers.operations.notices.notice_settings import begin_settings, person_of
 from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
 from handlers.web.request import Answer, Request
 from handlers.work.services import Services
@@ -104,7 +104,7 @@ def create_notice_target(services: Services, request: Request, *, body: Mapping[
         begin_settings(services, session, request)
         targets.add(session, target)
         of_access.tell_of(session, user_id, "createNoticeTarget", target.id, now=now)
-        _send_code(services, session, request, target, {"address": address.sealed, "leave": token_urlsafe(24)})
+        _send_code(services, session, target, {"address": address.sealed, "leave": token_urlsafe(24)})
         return target
 
     made = _sealing(services, user_id, work)
@@ -142,7 +142,7 @@ def confirm_notice_target(services: Services, request: Request, *, id: str, body
         del secrets["code"]
         connection_secrets.keep(session, services.connection_keys, user_id, id, secrets)
         targets.work(session, user_id, id)
-        counted = today(services, session, request)
+        counted = today(services, session, user_id)
         settings.count(session, user_id, {**counted, "codes": max(0, counted.get("codes", 0) - 1)})
         return True
 
@@ -157,7 +157,7 @@ def confirm_notice_target(services: Services, request: Request, *, id: str, body
 def test_notice_target(services: Services, request: Request, *, id: str) -> Answer:
     """Have a test sent to a target, to one that does not work yet a new code; return the id of the delivery. A paused
     one works again when it has arrived. Raises Forbidden, NotFound, TooManyRequests and Unavailable."""
-    user_id, now = person_of(request), services.clock.now()
+    user_id = person_of(request)
 
     def work(session: Transaction) -> str:
         session.hold(user_id)
@@ -165,14 +165,19 @@ def test_notice_target(services: Services, request: Request, *, id: str) -> Answ
         if target.state == "unconfirmed":
             secrets = connection_secrets.find(session, services.connection_keys, user_id, id)
             targets.set_tries(session, user_id, id, 0)
-            return _send_code(services, session, request, target, secrets)
-        counted = today(services, session, request)
-        if counted.get("tests", 0) >= TESTS_MAX:
-            raise TooManyRequests(TESTS_SENT, retry_after=A_DAY)
-        settings.count(session, user_id, {**counted, "tests": counted.get("tests", 0) + 1})
-        return deliveries.add(session, user_id, target_id=id, what="test", now=now)
+            return _send_code(services, session, target, secrets)
+        return send_test(services, session, target)
 
     return Answer(body={"deliveryId": _sealing(services, user_id, work)}, status=202)
+
+
+def send_test(services: Services, session: Transaction, target: NoticeTarget) -> str:
+    """Have a test sent to a target that works or is paused; returns the id of the delivery. Raises TooManyRequests."""
+    counted = today(services, session, target.user_id)
+    if counted.get("tests", 0) >= TESTS_MAX:
+        raise TooManyRequests(TESTS_SENT, retry_after=A_DAY)
+    settings.count(session, target.user_id, {**counted, "tests": counted.get("tests", 0) + 1})
+    return deliveries.add(session, target.user_id, target_id=target.id, what="test", now=services.clock.now())
 
 
 def list_notice_deliveries(services: Services, request: Request, *, id: str) -> Json:
@@ -197,19 +202,18 @@ def tell_removed(services: Services, session: Transaction, target: NoticeTarget)
     of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=services.clock.now())
 
 
-def today(services: Services, session: Transaction, request: Request) -> dict[str, Any]:
+def today(services: Services, session: Transaction, user_id: str) -> dict[str, Any]:
     """What was counted of the person's present day; of another day nothing counts any more."""
-    zone = ZoneInfo(settings_of(services, session, request).time_zone)
+    wanted = settings.find(session, user_id)
+    zone = ZoneInfo(wanted.time_zone) if wanted is not None else services.settings.time_zone
     day = day_of(services.clock.now(), zone).isoformat()
-    counted = settings.counted(session, request.principal.user_id)
+    counted = settings.counted(session, user_id)
     return counted if counted.get("on") == day else {"on": day}
 
 
-def _send_code(
-    services: Services, session: Transaction, request: Request, target: NoticeTarget, secrets: Mapping[str, Any]
-) -> str:
+def _send_code(services: Services, session: Transaction, target: NoticeTarget, secrets: Mapping[str, Any]) -> str:
     """Have a new code sent, which takes the place of the one before; returns the id of the delivery."""
-    user_id, counted = target.user_id, today(services, session, request)
+    user_id, counted = target.user_id, today(services, session, target.user_id)
     if counted.get("codes", 0) >= CODES_MAX:
         raise TooManyRequests(CODES_SENT, retry_after=A_DAY)
     settings.count(session, user_id, {**counted, "codes": counted.get("codes", 0) + 1})
