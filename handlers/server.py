@@ -120,7 +120,6 @@ def application(
         lifespan=partial(
             _serving,
             services=services,
-            functions=functions,
             figures=figures,
             listener=listener,
             is_cut_off=is_cut_off or threading.Event(),
@@ -151,7 +150,6 @@ async def _serving(
     _app: Any,
     *,
     services: Services,
-    functions: Mapping[str, Operation],
     figures: Figures,
     listener: control_socket.ControlServer | None,
     is_cut_off: threading.Event,
@@ -159,7 +157,7 @@ async def _serving(
     """Around all serving: the threads beside requests begin, and everything is stored and closed at the end."""
     worker = begin_thread("sync worker", services.scheduler.work)
     begin_thread("record", services.authorization.record.keep_writing)
-    telling = [begin_thread("notices", NoticeSender(services, functions).work)]
+    telling = [begin_thread("notices", NoticeSender(services, operations(services)).work)]
     if services.sends_webhooks:
         telling.append(begin_thread("webhooks", Deliverer(services).work))
     for name, work in services.sharing.background(services.sync_engine):

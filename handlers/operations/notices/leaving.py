@@ -31,6 +31,8 @@ def leave(services: Services, named: str) -> bool:
         user_id, id_, secret = base64.b64decode(padded, altchars=b"-_", validate=True).decode().split(" ")
     except (ValueError, binascii.Error):
         return False
+    if not f"{user_id}{id_}".isprintable():
+        return False
     own = services.of(user_id)
     target = targets.find(own, user_id, id_)
     if target is None:

@@ -1,7 +1,7 @@
 """What letters to people say, in their language: without names and amounts unless a target wants whole sentences."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from analytics.messages import Message
@@ -13,6 +13,7 @@ from storage.notices.ways.deliveries import NoticeDelivery
 
 URGENT = ("overdraft.ahead", "access.new")
 MATTERS_FOR = timedelta(days=3)
+LEAST = timedelta(minutes=10)
 DISCREET: Mapping[str, str] = {
     "overdraft": "An account needs a look",
     "balance": "An account needs a look",
@@ -27,17 +28,19 @@ A_PAYMENT = "A payment needs a look"
 
 
 class Said(NamedTuple):
-    """Title and text of a letter."""
+    """Title and lines of a letter, and the last day on which it matters, if that is known."""
 
     title: Message
     text: tuple[Message, ...] = ()
+    until: date | None = None
 
 
 def of_notice(notice: Notice, *, is_whole: bool) -> Said:
     """What a letter says of a notice."""
     if not is_whole:
-        return Said(Message(DISCREET.get(notice.kind.partition(".")[0], A_PAYMENT)))
-    return Said(title_of(notice.kind), (text_of(notice.content["message"], notice.content["arguments"]),))
+        return Said(Message(DISCREET.get(notice.kind.partition(".")[0], A_PAYMENT)), until=notice.ends_on)
+    text = text_of(notice.content["message"], notice.content["arguments"])
+    return Said(title_of(notice.kind), (text,), notice.ends_on)
 
 
 def of_end(notice: Notice, *, is_whole: bool) -> Said:
@@ -83,6 +86,7 @@ def of_removal() -> Said:
 def letter(delivery: NoticeDelivery, said: Said, *, language: str, link: str, leave: str, at: datetime) -> Letter:
     """The letter in this language; `at` is the real time."""
     words = catalogue(language)
+    ends = datetime.combine(said.until or at.date() + MATTERS_FOR, time.max)
     text = [words.said(each) or str.__str__(each) for each in (said.title, *said.text)]
     return Letter(
         id=delivery.id,
@@ -92,7 +96,7 @@ def letter(delivery: NoticeDelivery, said: Said, *, language: str, link: str, le
         link=link,
         is_urgent=delivery.kind in URGENT and delivery.what == "notice",
         is_silent=delivery.what == "over",
-        seconds=int(MATTERS_FOR.total_seconds()),
+        seconds=int(min(MATTERS_FOR, max(LEAST, ends - at)).total_seconds()),
         leave=leave,
         at=at,
     )

@@ -4,7 +4,7 @@ sent, and stores what came of it. Each is sent at least once."""
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from handlers.operations.notices.turns import Prepared
 from handlers.web.request import Operation
 from handlers.work.services import Services
 from storage.bank_access.connection_keys import SecretsUnreadable
-from storage.boundary import contain
+from storage.boundary import begin_thread, contain
 from storage.database import StoreUnavailable, Transaction
 from storage.keys.places import KeysUnusable
 from storage.notices import of_access
@@ -50,7 +50,6 @@ class NoticeSender:
         self._services = services
         self._operations = operations
         self._stop_event = services.sync_engine.stopped
-        self._threads = ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="notices")
         self.on_its_way: dict[Future[LetterOutcome], _OnItsWay] = {}
 
     def work(self) -> None:
@@ -80,7 +79,6 @@ class NoticeSender:
 
     def close(self) -> None:
         """End the ways; what has no outcome yet is sent again once its lease is over."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
         for way in self._services.ways.values():
             way.close()
 
@@ -102,8 +100,9 @@ class NoticeSender:
                 room -= 1
                 of_users[due.user_id] += 1
                 taken.add(due.target_id)
-                sending = self._threads.submit(prepared.way.send, prepared.address, prepared.letter)
+                sending = Future[LetterOutcome]()
                 self.on_its_way[sending] = _OnItsWay(prepared, now)
+                begin_thread("letter", partial(_send, prepared, sending))
 
     def _prepared(self, due: NoticeDelivery, now: datetime) -> Prepared | None:
         """The letter with its way and address, claimed for this process; None where it is not to be sent now."""
@@ -123,14 +122,20 @@ class NoticeSender:
 
     def _settle(self, done: Future[LetterOutcome], sent: _OnItsWay) -> None:
         """Store what came of a letter, and what that means for its target."""
-        outcome = LetterOutcome(state="later", reason="no_answer")
-        with contain(log, "a way has failed"):
-            outcome = done.result()
+        outcome = done.result()
         delivery, now = sent.prepared.delivery, self._services.clock.now()
         attempt = {"at": instant(sent.begun_at), "reason": outcome.reason or None}
         self._services.of(delivery.user_id).atomically(
             lambda session: _keep(session, delivery, outcome, attempt, now=now)
         )
+
+
+def _send(prepared: Prepared, sending: Future[LetterOutcome]) -> None:
+    """Send a letter, in a thread of its own."""
+    outcome = LetterOutcome(state="later", reason="no_answer")
+    with contain(log, "a way has failed"):
+        outcome = prepared.way.send(prepared.address, prepared.letter)
+    sending.set_result(outcome)
 
 
 def _keep(

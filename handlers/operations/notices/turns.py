@@ -158,8 +158,10 @@ def _within_a_day(turn: _LetterTurn, notice: Notice) -> Said | str:
     if len(told) < most:
         told.append(notice.id)
         return said
-    is_first = turn.delivery.id == turn.counted.setdefault("more", {}).setdefault(turn.target.id, turn.delivery.id)
-    if name == "access" or not is_first:
+    if notice.kind == ACCESS:
+        return "limit"
+    first = turn.counted.setdefault("more", {}).setdefault(turn.target.id, turn.delivery.id)
+    if first != turn.delivery.id:
         return "limit"
     waiting = deliveries.waiting(turn.session, turn.delivery.user_id, turn.target.id)
     others = {each.notice_id for each in waiting if each.what == "notice" and each.kind != ACCESS}
