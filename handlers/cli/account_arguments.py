@@ -95,7 +95,7 @@ notices = group(
     ),
     plain_command(
         "notices renew-push-key",
-        "End what is pushed to browsers; they subscribe again to a new key.",
+        "End what is pushed; browsers subscribe again.",
     ),
     plain_command("notices settings", "Show when and how.", user_option("Who.")),
     plain_command("notices targets", "Show where.", user_option("Who.")),
