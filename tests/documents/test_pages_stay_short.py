@@ -31,7 +31,7 @@ PAGE_WORDS_MAX = {
     "docs/household.md": 700,
     "docs/live-banks.md": 1_440,
     "docs/mirror.md": 900,
-    "docs/notices.md": 770,
+    "docs/notices.md": 800,
     "docs/operations.md": 2_390,
     "docs/page.md": 850,
     "docs/performance.md": 1_500,
