@@ -26,7 +26,7 @@ YEAR_SECONDS = 31_536_000
 WORKER_HEADERS = {"cache-control": "no-cache", "content-security-policy": "default-src 'none'; img-src 'self'"}
 # The modules that the overview needs; the others are loaded with the place or the language that needs them
 FIRST = (
-    "api", "auth", "charts", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
+    "api", "auth", "charts", "first-run", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
     "vendor/hooks", "vendor/htm", "vendor/preact",
 )  # fmt: skip
 WORDS = {"words": "page", "more-words": "place"}  # modules of words by their context in the catalogues

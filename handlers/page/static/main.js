@@ -1,5 +1,5 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
-import { OPEN, askAtOnce, forget, useCondition, useModule, usePerson, useRead } from "./api.js";
+import { OPEN, askAtOnce, forget, read, useCondition, useModule, usePerson, useRead } from "./api.js";
 import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
@@ -17,6 +17,8 @@ const BEHIND = ["account", "telling"]; // opened from what is shown elsewhere
 const pathOf = (name) => ({ overview: "/", account: "/accounts", telling: "/notices" })[name] ?? `/${name}`;
 
 const root = document.getElementById("page");
+const RETURN = `${BASE}/signed-in`;
+let entry = null; // the token that is asked for before there are words to show anything
 
 function Mark() {
   return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
@@ -120,8 +122,8 @@ function Page() {
     onEnd(() => setState("over"));
     const open = async () => {
       try {
-        if (location.pathname === `${BASE}/signed-in`) go(await finish(new URLSearchParams(location.search)), { replace: true });
-        await accessToken();
+        if (location.pathname === RETURN) go(await finish(new URLSearchParams(location.search)), { replace: true });
+        await (entry ?? accessToken());
         setState("open");
       } catch (error) {
         if (error instanceof SignedOut) await signIn();
@@ -154,10 +156,22 @@ function isSameMachine(url) {
   return names.includes(location.hostname) && names.includes(new URL(url).hostname);
 }
 
+/** Whether a sign-in would come back to this address, and the browser can ask for one. */
+const isHere = () => new URL(PUBLIC_URL).origin === location.origin && globalThis.crypto?.subtle;
+
+/** Ask for what is seen first, while its frame is drawn. */
+function begin() {
+  askAtOnce(atOnce);
+  return read("/profile");
+}
+
 async function start() {
   const chosen = chosenLanguage();
   document.documentElement.lang = chosen;
-  await speak(chosen);
+  const words = speak(chosen);
+  if (isHere() && location.pathname !== RETURN) entry = accessToken();
+  entry?.then(() => location.pathname === address("/") && begin()).catch(() => {}); // Page says what went wrong
+  await words;
   writeAs(chosen);
   document.addEventListener("click", followLinks);
   rememberPlaces();
