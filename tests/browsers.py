@@ -15,10 +15,11 @@ ARGUMENTS = ("--no-sandbox", "--disable-quic", "--disable-background-networking"
 
 
 @contextmanager
-def running_browser(program: str = SHELL) -> Iterator[Browser]:
-    """A browser that ends with the block. Its event loop would be in the way of tests that have their own."""
+def running_browser(program: str = SHELL, *further: str) -> Iterator[Browser]:
+    """A browser that ends with the block, with `further` arguments. Its event loop would be in the way of tests that
+    have their own."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=program, args=(*ARGUMENTS, *further))
         yield browser
         browser.close()
 

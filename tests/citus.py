@@ -54,6 +54,12 @@ ASK_ALL = {
     "storage.notices.stored.forget",  # as above
     "storage.notices.looks.due",  # the scheduler, which waits while a machine is away
     "storage.notices.looks.past_all",  # once in a life of the store
+    "storage.notices.ways.deliveries.due",  # the thread that tells, which waits while a machine is away
+    "storage.notices.ways.deliveries.past_all",  # once in a life of the store
+    "storage.notices.ways.deliveries.forget",  # once a day
+    "storage.notices.ways.deliveries.make_due",  # after this machine's clock was set
+    "storage.notices.ways.deliveries.release_all",  # only where there is one process
+    "storage.notices.ways.targets.owned_elsewhere",  # who enters the code of a browser, and nobody else
     "storage.users.operators",  # once an hour
     "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away
     "storage.jobs.release_all",  # only where there is one process
@@ -62,7 +68,8 @@ ASK_ALL = {
     "storage.webhooks.deliveries.forget",  # once a day
     "storage.webhooks.deliveries.due",  # the thread that tells, which waits while a machine is away
 }
-"""The functions whose statements ask every machine; none of them serves a request where the file of keys is there."""
+"""The functions whose statements ask every machine; but for a browser that changes its person, none serves a
+request where the file of keys is there."""
 
 
 class Citus:

@@ -18,7 +18,8 @@ def ways_of(settings: Settings, everybody: Database, keys: ConnectionKeys) -> Ma
     """The ways by name; one that is not set up here is missing."""
     key = partial(web_push_key, everybody, keys)
     contact = urlsplit(settings.public_url)._replace(scheme="https").geturl()  # http is this machine, known to nobody
-    found: dict[str, Way] = {"push": WebPush(key, contact=contact, allowed=settings.webhooks_allow)}
+    allowed = (*settings.webhooks_allow, *settings.notice_allow)
+    found: dict[str, Way] = {"push": WebPush(key, contact=contact, allowed=allowed)}
     if settings.smtp_url is not None:
         found["email"] = Mail(settings.smtp_url, settings.smtp_from or settings.smtp_url.sender)
     if settings.notice_targets and is_installed():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
-from tests.browsers import running_browser
+from tests.browsers import ARGUMENTS, FULL, running_browser
 from tests.contract.demo_server import Demo, running_demo
 from tests.service.conftest import copied, demo_store
 
@@ -58,6 +58,14 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
 @pytest.fixture
 def chromium() -> Browser:
     return SHARED.browser()
+
+
+@pytest.fixture(scope="module")
+def whole_browser() -> Iterator[Browser]:
+    """The whole Chromium, beside the shell, which shows no notifications."""
+    browser = SHARED.browser().browser_type.launch(executable_path=FULL, args=ARGUMENTS)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_the_overview_is_one_request_and_a_hundred_thousand_bytes_and_does_not_m
 @pytest.mark.long
 def test_no_place_moves_while_it_loads(demo: Demo, signed_in: Opening, size: dict[str, int]) -> None:
     page = signed_in("/settings", viewport=size)
-    places = ("transactions", "months", "recurring", "merchants", "import", "connections", "settings")
+    places = ("transactions", "months", "recurring", "merchants", "import", "connections", "settings", "notices")
     moved = {place: loaded(page, f"{demo.origin}/{place}") for place in places}
     assert {place: shift for place, shift in moved.items() if shift >= SHIFT_MAX} == {}
 

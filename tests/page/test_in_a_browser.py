@@ -16,7 +16,7 @@ from tests.page.conftest import Opening, pick, sign_in
 NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
 PLACES = (
     "/", "/transactions", "/months", "/months?year=2025", "/recurring", "/merchants", "/merchants?name=Netflix",
-    "/import", "/connections", "/settings",
+    "/import", "/connections", "/settings", "/notices",
 )  # fmt: skip
 FIRST_VIEW_MAX = 150_000  # bytes
 # What axe-core finds once charts follow a new width and colours a new scheme; ways to the faults cost time

@@ -8,19 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page
 
-from tests.browsers import FULL, running_browser
 from tests.contract.demo_server import Demo
 from tests.page.conftest import is_shown
 
 SHOWN = """async () => (await (await navigator.serviceWorker.ready).getNotifications())
     .map(({ title, body, tag, data, silent }) => [title, body, tag, data, silent])"""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """The whole browser: the shell shows no notifications."""
-    with running_browser(FULL) as browser:
-        yield browser
 
 
 class Pushed:
@@ -52,12 +44,12 @@ def shown(page: Page, is_it: Callable[[list[list[Any]]], bool]) -> list[list[Any
 
 
 @pytest.fixture
-def worked(demo: Demo, chromium: Browser) -> Iterator[Callable[[], Page]]:
+def worked(demo: Demo, whole_browser: Browser) -> Iterator[Callable[[], Page]]:
     """Opens the page in a browser that is allowed to show notices, with its worker at work."""
     opened: list[BrowserContext] = []
 
     def open_page() -> Page:
-        context = chromium.new_context(locale="en-GB")
+        context = whole_browser.new_context(locale="en-GB")
         opened.append(context)
         login = demo.origin + "/oauth/login"
         hidden = dict(re.findall(r'name="(\w+)" value="([^"]*)"', context.request.get(login).text()))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browsers import FULL, running_browser
 from tests.contract.demo_server import Demo, running_demo
 from tests.page.conftest import Opening, is_shown
 from tests.page.test_installed import Pushed, shown
@@ -29,11 +28,9 @@ SUBSCRIBED = """(told) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """The whole browser: the shell shows no notifications."""
-    with running_browser(FULL) as browser:
-        yield browser
+@pytest.fixture
+def chromium(whole_browser: Browser) -> Browser:
+    return whole_browser
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +98,11 @@ class Person:
 
 
 @pytest.fixture
-def person(sending: Demo, maker: PushService, chromium: Browser) -> Iterator[Callable[[str], Person]]:
+def person(sending: Demo, maker: PushService, whole_browser: Browser) -> Iterator[Callable[[str], Person]]:
     with ExitStack() as opened:
 
         def make(path: str) -> Person:
-            context = chromium.new_context(locale="en-GB", viewport={"width": 1280, "height": 860})
+            context = whole_browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 860})
             opened.callback(context.close)
             return Person(context, sending, maker, maker.browser(path))
 

@@ -350,3 +350,27 @@ def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Be
         page.locator(".long-list a").first.wait_for()
         assert page.url == f"{proxied.public}/transactions"
     assert complaints == []
+
+
+@pytest.mark.requirement("proxy.addresses")
+@pytest.mark.long
+def test_the_worker_of_the_page_reaches_no_further_than_the_path_of_the_proxy(behind: Behind) -> None:
+    proxied = behind("/bank", "nginx")
+    with running_browser(FULL, "--ignore-certificate-errors") as browser:  # for workers a context cannot ignore them
+        page = browser.new_context(ignore_https_errors=True).new_page()
+        page.goto(f"{proxied.public}/notices")
+        page.locator("input:focus").wait_for()
+        page.fill("#username", "solo")
+        page.fill("#password", "demo-solo-2024")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Add this browser").click()
+        page.context.grant_permissions(["notifications"], origin=proxied.root)
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_text("Your browser did not reach the push service of its maker.").wait_for()
+        told = page.evaluate(
+            "async () => (({ scope, active }) => [scope, active.scriptURL])(await navigator.serviceWorker.ready)"
+        )
+        assert told == [f"{proxied.public}/", f"{proxied.public}/worker.js"]
+        assert page.evaluate("async () => (await navigator.serviceWorker.getRegistration('/')) === undefined")
+        manifest = page.context.new_cdp_session(page).send("Page.getAppManifest")
+        assert (manifest["errors"], manifest["manifest"]["startUrl"]) == ([], f"{proxied.public}/")

@@ -2,7 +2,7 @@
 was sent there was entered."""
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from secrets import randbelow, token_hex, token_urlsafe
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -146,12 +146,12 @@ def confirm_notice_target(services: Services, request: Request, *, id: str, body
         settings.count(session, user_id, {**counted, "codes": max(0, counted.get("codes", 0) - 1)})
         return True
 
+    found = _find(services.of(user_id), request, id)
+    others = targets.owned_elsewhere(services.everybody, found.only_of, but=id) if found.only_of else []
     if not _sealing(services, user_id, work):
         raise BadRequest(NOT_CODE)
-    target = _find(services.of(user_id), request, id)
-    if target.only_of:
-        _end_elsewhere(services, target)
-    return _shape(target)
+    _end_elsewhere(services, others)
+    return _shape(_find(services.of(user_id), request, id))
 
 
 def test_notice_target(services: Services, request: Request, *, id: str) -> Answer:
@@ -222,9 +222,9 @@ def _send_code(services: Services, session: Transaction, target: NoticeTarget, s
     return deliveries.add(session, user_id, target_id=target.id, what="code", now=services.clock.now())
 
 
-def _end_elsewhere(services: Services, target: NoticeTarget) -> None:
-    """End the targets of others with an address that one alone may have: the last one who has it."""
-    for each in targets.owned_elsewhere(services.everybody, target.only_of, but=target.id):
+def _end_elsewhere(services: Services, others: Sequence[NoticeTarget]) -> None:
+    """End the targets of others with an address that one alone may have: the last one who entered its code."""
+    for each in others:
 
         def work(session: Transaction, other: NoticeTarget = each) -> None:
             session.hold(other.user_id)

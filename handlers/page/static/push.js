@@ -34,7 +34,7 @@ const register = () =>
 async function subscription(key) {
   const { pushManager } = await navigator.serviceWorker.ready;
   const before = await pushManager.getSubscription();
-  if (before && keyOf(before) === key) return before;
+  if (before && isFor(before, key)) return before;
   await before?.unsubscribe(); // it was made for a key that is no more
   return pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {
     throw new Error(t("push_failed"));
@@ -44,16 +44,20 @@ async function subscription(key) {
 const told = (made, wholeSentences, name = browserName()) =>
   change("POST", "/notices/targets", { body: { subscription: made.toJSON(), name, wholeSentences } });
 
+/** Whether a subscription was made for this key; an older browser that does not say is believed. */
+const isFor = (made, key) => ["", key].includes(keyOf(made));
+
 function keyOf({ options }) {
-  const text = btoa(String.fromCharCode(...new Uint8Array(options.applicationServerKey)));
+  const text = btoa(String.fromCharCode(...new Uint8Array(options?.applicationServerKey ?? [])));
   return text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
+const DEVICES = ["Android", "iPhone", "iPad", "Windows", "Mac OS", "Linux"];
 const BROWSERS = { "Edg/": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrome/": "Chrome", "Safari/": "Safari" };
 
 function browserName({ userAgent } = navigator) {
   const [, name] = Object.entries(BROWSERS).find(([mark]) => userAgent.includes(mark)) ?? [];
-  return [name, /Android|iPhone|iPad|Windows|Mac OS|Linux/.exec(userAgent)?.[0]].filter(Boolean).join(", ") || t("push_browser");
+  return [name, DEVICES.find((each) => userAgent.includes(each))].filter(Boolean).join(", ") || t("push_browser");
 }
 
 /** Nothing is shown here any more. */
@@ -74,7 +78,7 @@ async function keepUp() {
   const [{ key }, { targets }] = await Promise.all([change("GET", "/notices/push-key"), change("GET", "/notices/targets")]);
   const mine = targets.find((each) => isHere(each, before));
   if (!mine) return void (await before.unsubscribe());
-  const isNew = keyOf(before) !== key;
+  const isNew = !isFor(before, key);
   await told(isNew ? await subscription(key) : before, mine.wholeSentences, mine.name);
   if (isNew) await change("DELETE", one("notices/targets", mine.id));
 }
