@@ -5,7 +5,6 @@ import re
 import socket
 import ssl
 import time
-import unicodedata
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -62,8 +61,8 @@ class ByApprise:
             bare, _, members = address.partition("?")
             kept = [each for each in members.split("&") if each and not each.startswith("priority=")]
             address = f"{bare}?{'&'.join([*kept, 'priority=low', 'silent=yes'])}"
-        text = "\n".join(filter(None, (plain(letter.text), letter.link)))
-        return _outcome(self._ask(address, text, title=" ".join(plain(letter.title).split())))
+        text = "\n".join(filter(None, (letter.text, letter.link)))
+        return _outcome(self._ask(address, text, title=letter.title))
 
     def close(self) -> None:
         """End the process; the next letter starts another one."""
@@ -98,14 +97,3 @@ def _outcome(answer: dict[str, Any]) -> LetterOutcome:
     if status in (401, 403):
         return LetterOutcome(state="paused", reason="not_allowed")
     return LetterOutcome(state="refused", reason=error or ("gone" if status in (404, 410) else "refused"))
-
-
-def plain(text: str) -> str:
-    """The text so that no receiver makes anything of it but letters: nothing to open, no mention, no markup.
-
-    Receivers make links of addresses and of names with a dot, mentions of @, and tags of what is in angle brackets.
-    """
-    kept = "".join(each for each in text if each == "\n" or unicodedata.category(each)[0] != "C")
-    kept = kept.translate({ord("@"): "(at)", ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("`"): "'"})
-    kept = re.sub(r"(?<=[^\W\d_])://|(?<=[^\W\d_]):(?=[^\s\d])", ": ", kept)
-    return re.sub(r"(?<=\w)[.。．｡](?=[^\W\d_])", ". ", kept)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from analytics.messages import Message
 from connectors.ways import Letter
+from connectors.ways.plain import plain
 from handlers.languages import catalogue
 from handlers.notice_sentences import text_of, title_of
 from storage.notices.stored import Notice
@@ -87,7 +88,7 @@ def letter(delivery: NoticeDelivery, said: Said, *, language: str, link: str, le
     """The letter in this language; `at` is the real time."""
     words = catalogue(language)
     ends = datetime.combine(said.until or at.date() + MATTERS_FOR, time.max)
-    text = [words.said(each) or str.__str__(each) for each in (said.title, *said.text)]
+    text = [plain(words.said(each) or str.__str__(each)) for each in (said.title, *said.text)]
     return Letter(
         id=delivery.id,
         tag=delivery.notice_id or delivery.what,

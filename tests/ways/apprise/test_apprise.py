@@ -10,7 +10,7 @@ import pytest
 
 from connectors.ways import AddressRefused, Letter, LetterOutcome
 from connectors.ways import apprise as way_by_apprise
-from connectors.ways.apprise import ByApprise, plain
+from connectors.ways.apprise import ByApprise
 from tests.ways.apprise.conftest import Receiver
 from tests.ways.apprise.named import TRIED
 
@@ -55,7 +55,7 @@ def test_services_that_read_strictly_take_a_letter_as_plain_text(by_tls: Way) ->
 
     outcome, heard = sent(by_tls, TELEGRAM, letter("1 < 2 & 3"))
     assert outcome == LetterOutcome(state="delivered")
-    assert heard[0][2]["text"] == f"Banking Data Service\r\n1 ‹ 2 &amp; 3\r\n{LINK}"
+    assert heard[0][2]["text"] == f"Banking Data Service\r\n1 &lt; 2 &amp; 3\r\n{LINK}"
 
     outcome, heard = sent(by_tls, "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js")
     assert outcome == LetterOutcome(state="delivered")
@@ -234,22 +234,3 @@ def test_an_answer_without_end_fills_no_memory(by_tls: Way) -> None:
         assert sent(by_tls, "ntfys://ntfy.test/topic")[0] == LetterOutcome(state="later", reason="no_answer")
     finally:
         by_tls[1].answer = None
-
-
-@pytest.mark.parametrize(
-    ("payee", "shown"),
-    [
-        ("@everyone", "(at)everyone"),
-        ("<!channel> <@U1>", "‹!channel› ‹(at)U1›"),
-        ("[pay](https://evil.example/x)", "(pay)(https: evil. example/x)"),
-        ("www.evil.example", "www. evil. example"),
-        ("evil。example", "evil. example"),
-        ("tel:+491234 javascript:x", "tel: +491234 javascript: x"),
-        ("\u202egro.live\u200b", "gro. live"),
-        ("`x` <b>", "'x' ‹b›"),
-        ("EUR 1,234.56 at 12:30", "EUR 1,234.56 at 12:30"),
-    ],
-)
-@pytest.mark.requirement("notices.apprise")
-def test_a_payee_opens_and_mentions_nothing(payee: str, shown: str) -> None:
-    assert plain(payee) == shown
