@@ -87,6 +87,7 @@ TEXTS: Mapping[str, str] = {
     "access.new.signInByLink": "Somebody signed in as you by a link.",
     "access.new.createNoticeTarget": "An address was added at which you are told of notices.",
     "access.new.deleteNoticeTarget": "An address at which you were told of notices was removed.",
+    "access.new.setNoticeSettings": "You are no longer told at once when something about your access changes.",
     "server.backup": "The last backup was made on {day}.",
     "server.backup.none": "No backup was made since {day}.",
     "server.disk": "There are {size} left on the disk of the store.",

@@ -1,6 +1,8 @@
 """The days and hours of a person: when it is quiet, and when a digest is due. Moments are UTC without zone."""
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 DIGEST_AT = time(8)
@@ -10,6 +12,13 @@ DAY = timedelta(days=1)
 def day_of(moment: datetime, zone: ZoneInfo) -> date:
     """The person's day at this moment."""
     return _local(moment, zone).date()
+
+
+def counts_of(counted: Mapping[str, Any], day: date) -> dict[str, Any]:
+    """What was counted on this day (`on`), or on one of the next two, which another zone had begun: whoever changes
+    zones counts on. Of any other day nothing counts any more."""
+    is_current = day.isoformat() <= counted.get("on", "") <= (day + 2 * DAY).isoformat()
+    return dict(counted) if is_current else {"on": day.isoformat()}
 
 
 def quiet_until(moment: datetime, zone: ZoneInfo, hours: tuple[str, str] | None) -> datetime | None:

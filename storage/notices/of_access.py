@@ -8,6 +8,8 @@ from storage.database import Session, Transaction
 from storage.notices import stored
 
 KIND = "access.new"
+SILENCED = "setNoticeSettings"
+"""The deed by which a person is no longer told at once; of this one they are, for it may not have been they."""
 SHOWN_FOR = timedelta(days=30)
 DEEDS = frozenset(
     (

@@ -15,6 +15,7 @@ from handlers.web.errors import BadRequest, Forbidden
 from handlers.web.request import Request
 from handlers.work.services import Services
 from storage.database import Session, Transaction
+from storage.notices import of_access
 from storage.notices.ways import settings
 from storage.notices.ways.settings import NoticeSettings
 
@@ -45,6 +46,8 @@ def set_notice_settings(services: Services, request: Request, *, body: Mapping[s
             digest=body["digest"],
             kinds={**before.kinds, **{kind: body["kinds"][kind] for kind in INTERRUPTS if kind in body["kinds"]}},
         )
+        if before.told(of_access.KIND) == "now" != wanted.told(of_access.KIND):
+            of_access.tell_of(session, user_id, of_access.SILENCED, now.isoformat(), now=now)
         settings.keep(session, user_id, wanted, digest_at=next_digest(now, zone, wanted.digest))
         return wanted
 

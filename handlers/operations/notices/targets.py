@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from analytics.messages import Message
-from analytics.notices.hours import day_of
+from analytics.notices.hours import counts_of, day_of
 from connectors.ways import AddressRefused
 from handlers.json_shapes import instant, members
 from handlers.names import Json
@@ -206,9 +206,7 @@ def today(services: Services, session: Transaction, user_id: str) -> dict[str, A
     """What was counted of the person's present day; of another day nothing counts any more."""
     wanted = settings.find(session, user_id)
     zone = ZoneInfo(wanted.time_zone) if wanted is not None else services.settings.time_zone
-    day = day_of(services.clock.now(), zone).isoformat()
-    counted = settings.counted(session, user_id)
-    return counted if counted.get("on") == day else {"on": day}
+    return counts_of(settings.counted(session, user_id), day_of(services.clock.now(), zone))
 
 
 def _send_code(services: Services, session: Transaction, target: NoticeTarget, secrets: Mapping[str, Any]) -> str:

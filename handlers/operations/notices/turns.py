@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from analytics.notices.hours import day_of, quiet_until
+from analytics.notices.hours import counts_of, day_of, quiet_until
 from connectors.ways import Letter, Way
 from handlers.operations.notices import letters
 from handlers.operations.notices.leaving import link_of
@@ -87,14 +87,12 @@ def take(
             deliveries.settle(session, delivery, state="waiting", reason=None, due_at=until)
             return None
     secrets = connection_secrets.find(session, services.connection_keys, due.user_id, due.target_id)
-    day = day_of(now, ZoneInfo(wanted.time_zone)).isoformat()
-    counted = settings.counted(session, due.user_id)
     turn = _LetterTurn(
         session=session,
         delivery=delivery,
         target=target,
         code=secrets.get("code", ""),
-        counted=counted if counted.get("on") == day else {"on": day},
+        counted=counts_of(settings.counted(session, due.user_id), day_of(now, ZoneInfo(wanted.time_zone))),
     )
     said = (digest or "over") if delivery.what == "digest" else _said(turn)
     if not isinstance(said, str) and target.way == "email" and not turn.count("mails", MAILS_MAX):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from analytics.notices.found import INTERRUPTS
 from storage.database import Row, Session, add_row_unless_there, as_json, names_of, set_values
-from storage.notices import stored
+from storage.notices import of_access, stored
 from storage.notices.stored import NEW, OVER
 from storage.notices.ways import settings, targets
 
@@ -54,8 +54,9 @@ def announce(
         kind, notice = data["kind"], stored.find(session, user_id, notice_id) if working else None
         interrupts = notice is not None and notice.interrupts and kind in INTERRUPTS
         is_now = wanted is None or wanted.told(kind) == "now"
+        is_last = notice is not None and notice.content["message"] == f"{of_access.KIND}.{of_access.SILENCED}"
         for each in working:
-            is_new = event == NEW and is_now and interrupts
+            is_new = event == NEW and (is_now or is_last) and interrupts
             is_over = event == OVER and kind in TOLD_AS_OVER and _was_told(session, user_id, each.id, notice_id)
             if is_new or is_over:
                 add(
