@@ -28,7 +28,7 @@ from handlers.web.descriptions import specification
 from handlers.web.errors import BadRequest, Refusal, TooManyRequests
 from handlers.web.errors import error_answer as refusal_answer
 from handlers.web.request import Answer, Operation, Request
-from handlers.web.steps.guard import FIGURES_ONLY, Authenticate
+from handlers.web.steps.guard import FIGURES_ONLY, NOT_EVERYTHING, Authenticate
 from handlers.web.steps.rate_limit import Limiter
 from handlers.web.steps.turns import Turns
 from handlers.work.services import Services
@@ -226,10 +226,12 @@ class Endpoint:
 
     async def _tool_answer(self, tool: Tool, message: RpcRequest, caller: Principal) -> tuple[Answer, bool]:
         """The answer to a call of a tool, and whether it is counted as refused, as all errors are."""
-        if tool.is_hidden(caller):
-            error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
-            return messages.error_answer(error), True
         scopes = tool.scopes_for(message.params.get("arguments"))
+        is_more = scopes != tool.scopes  # which is about all accounts, as the operations are that it calls
+        if tool.is_hidden(caller) or (is_more and not caller.is_whole):
+            said = FIGURES_ONLY if caller.figures_only else NOT_EVERYTHING
+            error = RpcError(messages.NOT_ALLOWED, said, id_=message.id, status=403)
+            return messages.error_answer(error), True
         if not scopes <= caller.scopes:
             # A client that can ask for more does so only when HTTP says so, in either era
             challenge = scope_challenge(self._services.settings.public_url, scopes)

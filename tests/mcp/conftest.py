@@ -18,6 +18,7 @@ from handlers.server import application
 from handlers.settings import load
 from handlers.work.services import open_services
 from storage import users
+from storage.oauth.grants import EVERYTHING, Terms
 from tests.explanations.conftest import Service, demo_at_noon, opened
 from tests.running import running
 from tests.service.conftest import copied, demo_store
@@ -94,10 +95,12 @@ def asked(client: Assistant, arguments: Json, answers: Json | None = None) -> Js
     return result
 
 
-def assistant(service: Service, name: str, scopes: frozenset[str] = frozenset(SCOPES)) -> Assistant:
+def assistant(
+    service: Service, name: str, scopes: frozenset[str] = frozenset(SCOPES), terms: Terms = EVERYTHING
+) -> Assistant:
     """A client with an operator's token for assistants."""
     user_id = users.get_by_name(service.services.everybody, name).id
-    token = service.services.authorization.issue_token(user_id, scopes, timedelta(hours=1), resource="mcp")
+    token = service.services.authorization.issue_token(user_id, scopes, timedelta(hours=1), resource="mcp", terms=terms)
     http = TestClient(
         service.app, base_url=ADDRESS, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False
     )

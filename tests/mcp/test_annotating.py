@@ -7,6 +7,7 @@ import pytest
 
 from auth.scopes import ALL_SCOPES, READ_ANNOTATIONS, SCOPES, WRITE_ANNOTATIONS, WRITE_RULES
 from storage import users
+from storage.oauth.grants import Terms
 from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, asked, assistant
 
@@ -113,6 +114,11 @@ def test_a_payee_is_corrected_for_all_of_its_bookings_and_given_back_to_what_hel
     twice = ruling.answer("annotate_transaction", id=id_, **done["undo"], dryRun=False)
     assert (twice["isDone"], found()) == (False, was)
     assert "category alone" in ruling.error("annotate_transaction", **wanted, note="x")
+    some = Terms(accounts=(row["bankAccount"]["id"],))
+    narrowed = assistant(demo_service, "solo", ALLOWED | {WRITE_RULES}, some)
+    refused = narrowed.asks("tools/call", {"name": "annotate_transaction", "arguments": wanted})
+    assert (refused.status_code, found()) == (403, was)
+    assert narrowed.answer("annotate_transaction", id=id_, category="HEALTH")["isDone"] is False
     finer = writing.rest.post("/corrections", json={"transactionId": id_, "detailedCategory": "MUSIC_AUDIO"}).json()
     assert "finer place" in ruling.error("annotate_transaction", **wanted, dryRun=False)
     writing.rest.delete(f"/corrections/{finer['id']}")
