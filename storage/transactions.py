@@ -320,7 +320,7 @@ def charges(
     return session.frame(f"SELECT {', '.join(CHARGES)} FROM {table} WHERE {condition}", *values, schema=CHARGES)
 
 
-def noticed(session: Session, user_id: str, *, since: date, names: Sequence[str] | None = None) -> pl.DataFrame:
+def noticed(session: Session, user_id: str, *, since: date, names: Sequence[str] | None = None) -> list[Row]:
     """The bookings from `since` on of accounts that are not hidden, as analytics.notices.bookings.NOTICED, in no order;
     with `names` only those of these merchants or counterparts."""
     condition, values = Selection(date_from=since).condition(user_id)
@@ -328,7 +328,7 @@ def noticed(session: Session, user_id: str, *, since: date, names: Sequence[str]
         values.append(list(names))
         place = f"ANY(${len(values)}::TEXT[])"
         condition += f" AND (merchant_name = {place} OR counterpart_name = {place})"
-    return session.frame(f"SELECT {', '.join(NOTICED)} FROM transactions WHERE {condition}", *values, schema=NOTICED)
+    return session.rows(f"SELECT {', '.join(NOTICED)} FROM transactions WHERE {condition}", *values)
 
 
 def collectors(session: Session, user_id: str, *, since: date, until: date) -> list[Row]:
@@ -355,11 +355,13 @@ def days_of_accounts(session: Session, user_id: str) -> dict[str, tuple[date, da
 
 def went_out(session: Session, user_id: str, *, since: date, until: date) -> list[Row]:
     """What went out of the user's accounts from `since` until before `until`: `account_id`, `name` and `amount`
-    (negative), each once."""
+    (negative), each once; and the sum of what is pending, with no name."""
     return session.rows(
         "SELECT account_id, coalesce(merchant_name, counterpart_name, purpose, '') AS name, amount FROM transactions"
         " WHERE user_id = $1 AND booking_date >= $2 AND booking_date < $3 AND amount < 0"
-        " GROUP BY account_id, coalesce(merchant_name, counterpart_name, purpose, ''), amount",
+        " GROUP BY account_id, coalesce(merchant_name, counterpart_name, purpose, ''), amount"
+        " UNION ALL SELECT account_id, NULL AS name, sum(amount) AS amount FROM pending_transactions"
+        " WHERE user_id = $1 AND amount < 0 GROUP BY account_id",
         *(user_id, since, until),
     )
 

@@ -18,16 +18,18 @@ YEAR = timedelta(days=390)
 MAIN_SHARE = Decimal("0.5")  # of the largest income: what ends a stretch
 
 
-def taken_at_most(recent: Iterable[NoticedBooking], older: Iterable[tuple[str, Decimal]]) -> Decimal:
+def taken_at_most(recent: Iterable[NoticedBooking], older: Iterable[tuple[str | None, Decimal]]) -> Decimal:
     """What the known payments of an account can take at most in the time that is looked ahead, positive: what went out
     in the last RECENT days or is booked ahead (`recent`), and of the year before (`older`: names and amounts) what is
-    more than its payee took since."""
+    more than its payee took since, or is pending, with no name."""
     total, most = Decimal(0), dict[str, Decimal]()
     for each in recent:
         if each.amount < 0:
             total -= each.amount
             most[each.payee] = max(most.get(each.payee, Decimal(0)), -each.amount)
-    return total - sum((amount for name, amount in older if -amount > most.get(payee_of(name), 0)), Decimal(0))
+    return total - sum(
+        (amount for name, amount in older if name is None or -amount > most.get(payee_of(name), 0)), Decimal(0)
+    )
 
 
 class Shortfall(Struct, frozen=True, kw_only=True):

@@ -2,12 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
-
-import polars as pl
 
 from analytics.frames import CHARGES, columns
 from analytics.letters import fold
@@ -75,11 +74,11 @@ class NoticedBooking(NamedTuple):
         return names_of(self.creditor_id, self.mandate, self.payee)
 
 
-def bookings_of(rows: pl.DataFrame) -> list[NoticedBooking]:
+def bookings_of(rows: Iterable[Mapping[str, Any]]) -> list[NoticedBooking]:
     """The rows (NOTICED) as bookings, by day and id; adjusting entries are left out."""
-    return [
-        _booking(row) for row in rows.sort("booking_date", "id").iter_rows(named=True) if not row["is_adjusting_entry"]
-    ]
+    return sorted(
+        (_booking(row) for row in rows if not row["is_adjusting_entry"]), key=lambda each: (each.day, each.id)
+    )
 
 
 def _booking(row: Mapping[str, Any]) -> NoticedBooking:
@@ -139,6 +138,7 @@ def names_of(creditor_id: str | None, mandate: str | None, payee: str) -> set[st
     return {f"{what} {name}" for what, name in known if name}
 
 
+@lru_cache(maxsize=4096)  # a few hundred names come again and again
 def payee_of(name: str) -> str:
     """A payee's name as names are compared: its first two words without digits, else all of it."""
     text = fold(name)

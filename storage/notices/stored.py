@@ -85,11 +85,9 @@ def wake(session: Session, user_id: str, *, today: date) -> None:
     """Open again, and tell once more, what the user has put off until today; end what has ended by its day alone."""
     asleep = "user_id = $1 AND state = 'snoozed' AND snoozed_until <= $2"
     past = "user_id = $1 AND kind = 'access.new' AND ends_on < $2 AND state = ANY($3::TEXT[])"
-    if session.rows(f"SELECT id FROM notices WHERE {asleep} LIMIT 1", user_id, today):
+    if session.rows(f"SELECT id FROM notices WHERE {asleep} OR {past} LIMIT 1", user_id, today, list(LIVE)):
         session.changes(user_id)
         session.execute(f"UPDATE notices SET state = 'open', untold = '{NEW}' WHERE {asleep}", user_id, today)
-    if session.rows(f"SELECT id FROM notices WHERE {past} LIMIT 1", user_id, today, list(LIVE)):
-        session.changes(user_id)
         session.execute(f"UPDATE notices SET state = 'over' WHERE {past}", user_id, today, list(LIVE))
 
 

@@ -39,14 +39,15 @@ def runs_short(
     account is known, `dismissed` are charges of payments that do not count; what is on accounts that others share
     (`lent`) helps nobody else."""
     looked_at = [each for each in accounts if each.kind not in NOT_LOOKED_AT and each.balance is not None]
-    waiting = transactions.charges(session, user_id, since=since, pending=True)
-    taken = _taken_at_most(session, user_id, window, waiting, today)
+    taken = _taken_at_most(session, user_id, window, today)
     doubtful = [each for each in looked_at if (each.balance or 0) - each.limit < taken.get(each.id, 0)]
     if not doubtful:
         return
     ids = [each.id for each in doubtful]
-    waiting = waiting.filter(pl.col("account_id").is_in(ids))
-    rows = transactions.charges(session, user_id, since=since, account_ids=ids)
+    rows, waiting = (
+        transactions.charges(session, user_id, since=since, account_ids=ids, pending=pending)
+        for pending in (False, True)
+    )
     histories = transactions.histories(session, user_id, ids, until=today)
     series, _ = series_of(doubtful, rows, waiting, histories, today)
     if series:
@@ -55,19 +56,16 @@ def runs_short(
 
 
 def _taken_at_most(
-    session: Session, user_id: str, window: Sequence[NoticedBooking], waiting: pl.DataFrame, today: date
+    session: Session, user_id: str, window: Sequence[NoticedBooking], today: date
 ) -> Mapping[str, Decimal]:
     recent: defaultdict[str, list[NoticedBooking]] = defaultdict(list)
-    older: defaultdict[str, list[tuple[str, Decimal]]] = defaultdict(list)
+    older: defaultdict[str, list[tuple[str | None, Decimal]]] = defaultdict(list)
     for each in window:
         if each.day > today - RECENT:
             recent[each.account_id].append(each)
     for row in transactions.went_out(session, user_id, since=today - YEAR, until=today - RECENT + DAY):
         older[row["account_id"]].append((row["name"], row["amount"]))
-    pending: defaultdict[str, Decimal] = defaultdict(Decimal)
-    for account_id, amount in waiting.filter(pl.col("amount") < 0).select("account_id", "amount").iter_rows():
-        pending[account_id] -= amount
-    return {id_: taken_at_most(recent[id_], older[id_]) + pending[id_] for id_ in {*recent, *older, *pending}}
+    return {id_: taken_at_most(recent[id_], older[id_]) for id_ in {*recent, *older}}
 
 
 def _of_series(

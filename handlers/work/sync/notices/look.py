@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-import polars as pl
 from msgspec import Struct
 
 from analytics.notices.ahead import AHEAD
@@ -40,7 +39,6 @@ OF_SHARED = ("overdraft.ahead", "payment.failed")
 READ = LOOKED_AT + timedelta(days=15)  # days of bookings that are read, so that what came back has its payment
 OLD = timedelta(days=3)  # of data: who knows what has come since
 YEAR = timedelta(days=425)
-ORIGINAL = ("id", "original_amount", "original_currency")
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -139,9 +137,12 @@ def _payment(each: RecurringPayment, charges: Mapping[str, Row]) -> Payment:
     )
 
 
-def _originals(rows: pl.DataFrame) -> Mapping[str, tuple[Decimal, str]]:
-    abroad = rows.filter(pl.col("original_amount").is_not_null())
-    return {id_: (abs(amount), currency) for id_, amount, currency in abroad.select(ORIGINAL).iter_rows()}
+def _originals(rows: Sequence[Row]) -> Mapping[str, tuple[Decimal, str]]:
+    return {
+        row["id"]: (abs(row["original_amount"]), row["original_currency"])
+        for row in rows
+        if row["original_amount"] is not None
+    }
 
 
 def _of_bookings(
@@ -160,7 +161,7 @@ def _of_bookings(
     names = suspects(seen.window, today=today)
     if names:
         before = transactions.noticed(session, user_id, since=today - YEAR, names=names)
-        earlier = bookings_of(before.filter(pl.col("booking_date") < begin))
+        earlier = bookings_of(row for row in before if row["booking_date"] < begin)
         yield from double_charges([*earlier, *seen.window], today=today, fixed=charges_of_one_price(payments))
 
 
