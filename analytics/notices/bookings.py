@@ -34,6 +34,7 @@ STORNO = re.compile(
     r"\b(?:storn\w*|r(?:ü|ue)ck(?:lastschrift|buchung|überweisung|ueberweisung)|retoure)\b", re.IGNORECASE
 )
 TILL = re.compile(r"\b(?:elv|girocard|ec[- ]cash|karte\w* ?\d|pos)\b", re.IGNORECASE)
+CASH = re.compile(r"\b(?:geldautomat|bargeld|auszahlung|gaa\b|ga nr|atm\b)", re.IGNORECASE)  # whatever its code says
 WORD = re.compile(r"[^\W\d_]{2,}")
 PAIR = timedelta(days=2)
 YEAR = timedelta(days=365)
@@ -194,7 +195,7 @@ def double_charges(bookings: Sequence[NoticedBooking], *, today: date, fixed: Co
     charges = [each for each in bookings if each.amount < 0 and (each.type == "card_payment" or each.is_direct_debit)]
     by_payee: defaultdict[tuple[str, str], list[NoticedBooking]] = defaultdict(list)
     for each in charges:
-        if each.payee and not each.is_own and not each.is_back:
+        if each.payee and not each.is_own and not each.is_back and not CASH.search(each.words):
             by_payee[each.account_id, each.payee].append(each)
     back = _returned(bookings)
     for of_payee in by_payee.values():

@@ -241,7 +241,7 @@ class Household:
         dice, more = self.dice, self.way.more
         tax = Decimal(dice.randint(150, 400))
         for first in months(FIRST, 24):
-            monthly = (
+            monthly: Sequence[tuple[str, int, Decimal, str, str, str, dict[str, str]]] = (
                 ("savings", 28, Decimal(-100), "Eva Muster", "Sparen", "117", {"transfer_account_id": "savings"}),
                 ("loan", 30, -(self.a_month * Decimal("0.2")).quantize(Decimal(1)), "Hausbank Darlehen", "Rate", "105",
                  {"mandate_reference": f"DARL{self.id}"}),
@@ -297,7 +297,7 @@ class Household:
             begin = YEAR + timedelta(days=self.dice.randint(10, 300))
             price = Decimal(self.dice.randint(1500, 6000)) / 100
             about = {"creditor_id": f"DE10ZZZ{sum(map(ord, name)):011}",
-                     "mandate_reference": f"N{self.id}{len(name):04}"}  # fmt: skip
+                     "mandate_reference": f"N{self.id}{sum(map(ord, name)):06}"}  # fmt: skip
             first = bank_day_from(begin)
             self.truths.append(Truth("debit.new", name, first, first + DAY))
             for number in range(12):

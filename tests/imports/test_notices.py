@@ -132,9 +132,11 @@ def test_the_same_charge_twice_is_told_where_that_is_unusual(home: Noticed) -> N
 
     usual = [card(f"2026-{month:02}-09", amount=f"-{month}.00") for month in range(5, 11)]
     trips = [card(f"2026-{month:02}-12", "Bahn", "-11.00", each) for month in range(6, 11) for each in ("hin", "her")]
-    home.opened(*usual, *trips)
+    cash = [card(f"2026-{month:02}-03", "Sparkasse", "-50.00", "Geldautomat") for month in range(6, 11)]
+    home.opened(*usual, *trips, *cash)
     home.brings(GIRO, card("2026-11-17"), card("2026-11-18", purpose="Kauf 2"), card("2026-11-18", "Bahn", "-11.00"),
-                card("2026-11-18", "Bahn", "-11.00", "zurück"))  # fmt: skip
+                card("2026-11-18", "Bahn", "-11.00", "zurück"),
+                *(card("2026-11-18", "Sparkasse", "-50.00", f"Geldautomat {n}") for n in range(2)))  # fmt: skip
     [notice] = home.notices()
     assert (notice["kind"], len(notice["transactionIds"])) == ("charge.double", 2)
     assert notice["text"] == "Kino charged 24.00 EUR on 17 November 2026 and again on 18 November 2026."
