@@ -55,6 +55,7 @@ ASK_ALL = {
     "storage.notices.looks.due",  # the scheduler, which waits while a machine is away
     "storage.notices.looks.past_all",  # once in a life of the store
     "storage.notices.ways.deliveries.due",  # the thread that tells, which waits while a machine is away
+    "storage.notices.ways.settings.due_digests",  # as above
     "storage.notices.ways.deliveries.past_all",  # once in a life of the store
     "storage.notices.ways.deliveries.forget",  # once a day
     "storage.notices.ways.deliveries.make_due",  # after this machine's clock was set
