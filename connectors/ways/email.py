@@ -141,7 +141,7 @@ class Mail:
             server = smtplib.SMTP(place.host, place.port, timeout=self._seconds)
         with server:
             server.ehlo_or_helo_if_needed()
-            if not place.is_safe_from_start and (server.has_extn("starttls") or not place.is_here):
+            if not place.is_safe_from_start and not place.is_here:
                 server.starttls(context=self._tls)  # raises where the server has no TLS
             if place.user:
                 server.login(place.user, place.password)

@@ -87,6 +87,26 @@ def test_quiet_hours_hold_back_all_but_what_was_done_to_access(home: Reached) ->
     assert home.subjects()[1:] == [PAYMENT]
 
 
+def test_whoever_switches_off_notices_of_access_is_told_of_and_uses_up_no_room_for_them(home: Reached) -> None:
+    made = home.target()
+    for number in range(22):
+        deliveries.add(
+            home.services.everybody,
+            home.eva.user.id,
+            target_id=made["id"],
+            what="test",
+            now=home.services.clock.now(),
+            id_=f"{number}",
+        )
+    assert len(home.subjects()) == 19  # and the code
+    assert [each["reason"] for each in home.deliveries(made) if each["state"] == "dropped"] == ["limit"] * 3
+    home.set(kinds={"access.new": "off"})
+    assert home.subjects()[19:] == ["Something about access has changed"]
+    home.services.authorization.record.note(home.eva.user.id, "changePassword")
+    home.services.authorization.record.write()
+    assert len(home.subjects()) == 20
+
+
 def test_the_fourth_of_a_day_says_how_many_more_and_then_it_is_silent_until_the_next(home: Reached) -> None:
     home.opened()
     home.target()
@@ -160,12 +180,3 @@ def test_a_restored_store_sends_nothing_that_waited_in_the_backup(home: Reached)
     remember(home.services.everybody, incarnation.PLACE, "elsewhere")
     incarnation.of_store(home.services.store)
     assert home.subjects() == []
-
-
-def test_no_more_than_twenty_mails_a_day_go_to_a_person(home: Reached) -> None:
-    made = home.target()
-    user_id, now = home.eva.user.id, home.services.clock.now()
-    for number in range(22):
-        deliveries.add(home.services.everybody, user_id, target_id=made["id"], what="test", now=now, id_=f"{number}")
-    assert len(home.subjects()) == 19  # and the code
-    assert [each["reason"] for each in home.deliveries(made) if each["state"] == "dropped"] == ["limit"] * 3

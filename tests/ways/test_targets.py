@@ -1,9 +1,13 @@
 """A target works once the code that was sent there was entered; nobody is written to unasked, nor silenced."""
 
+import json
+
 import pytest
 
+from connectors.ways import REASONS
 from handlers.commands.control_socket import CommandError
 from storage.notices.ways import targets
+from tests.documents.conftest import ROOT
 from tests.ways.conftest import Reached
 
 pytestmark = pytest.mark.requirement("notices.ways")
@@ -81,6 +85,12 @@ def test_who_adds_or_removes_a_target_is_told_of_and_it_gets_one_last_sentence(h
         "An address was added at which you are told of notices.",
         "An address was added at which you are told of notices.",
     ]
+
+
+def test_the_contract_has_every_word_for_what_was_not_delivered() -> None:
+    schemas = json.loads((ROOT / "openapi.json").read_bytes())["components"]["schemas"]
+    for schema, member in (("NoticeTarget", "reason"), ("NoticeDelivery", "reason"), ("NoticeAttempt", "reason")):
+        assert schemas[schema]["properties"][member]["enum"] == [*REASONS, None]
 
 
 def test_an_app_neither_sees_nor_changes_how_a_person_is_told(home: Reached) -> None:

@@ -38,6 +38,7 @@ def set_notice_settings(services: Services, request: Request, *, body: Mapping[s
     zone = _zone(body["timeZone"])
 
     def work(session: Transaction) -> NoticeSettings:
+        session.hold(user_id)
         before = settings_of(services, session, request)
         wanted = NoticeSettings(
             language=body["language"],

@@ -146,6 +146,8 @@ def _keep(
     *,
     now: datetime,
 ) -> None:
+    if outcome.state == "gone":
+        session.hold(delivery.user_id)
     attempts, user_id, id_ = [*delivery.attempts, attempt], delivery.user_id, delivery.target_id
     is_delivered, is_over = outcome.state == "delivered", outcome.state in ("gone", "paused")
     is_last = is_over or len(attempts) > len(PAUSES) or (delivery.what in ("removed", "code") and len(attempts) > 3)

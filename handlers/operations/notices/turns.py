@@ -49,12 +49,14 @@ class _LetterTurn(Struct, frozen=True, kw_only=True):
     code: str
     counted: dict[str, Any]
 
-    def count(self, name: str, most: int) -> bool:
-        """Count one more of something; False where there were as many as there may be."""
-        if self.counted.get(name, 0) >= most:
-            return False
-        self.counted[name] = self.counted.get(name, 0) + 1
-        return True
+    @property
+    def may_be_mailed(self) -> bool:
+        """Whether there were few enough mails today, of which this is counted as one. What was done to access has its
+        own bound: whoever steals a session could use up this one."""
+        if self.delivery.kind == ACCESS or self.delivery.what == "removed":
+            return True
+        self.counted["mails"] = self.counted.get("mails", 0) + 1
+        return bool(self.counted["mails"] <= MAILS_MAX)
 
 
 def take(
@@ -86,6 +88,9 @@ def take(
         if until is not None:
             deliveries.settle(session, delivery, state="waiting", reason=None, due_at=until)
             return None
+    if delivery.what == "over" and _is_being_told(session, delivery):
+        deliveries.settle(session, delivery, state="waiting", reason=None, due_at=lease)
+        return None
     secrets = connection_secrets.find(session, services.connection_keys, due.user_id, due.target_id)
     turn = _LetterTurn(
         session=session,
@@ -95,7 +100,7 @@ def take(
         counted=counts_of(settings.counted(session, due.user_id), day_of(now, ZoneInfo(wanted.time_zone))),
     )
     said = (digest or "over") if delivery.what == "digest" else _said(turn)
-    if not isinstance(said, str) and target.way == "email" and not turn.count("mails", MAILS_MAX):
+    if not isinstance(said, str) and target.way == "email" and not turn.may_be_mailed:
         said = "limit"
     settings.count(session, due.user_id, turn.counted)
     if isinstance(said, str):
@@ -115,6 +120,12 @@ def _dropped(session: Transaction, delivery: NoticeDelivery, reason: str) -> Pre
     if delivery.what == "removed":
         targets.remove(session, delivery.user_id, delivery.target_id)
     return None
+
+
+def _is_being_told(session: Transaction, delivery: NoticeDelivery) -> bool:
+    """Whether another process is just telling the target of the notice."""
+    before = deliveries.of_notice(session, delivery.user_id, delivery.target_id, delivery.notice_id or "")
+    return any(each.what == "notice" and each.is_claimed for each in before)
 
 
 def _said(turn: _LetterTurn) -> Said | str:
