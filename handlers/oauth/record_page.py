@@ -79,6 +79,11 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "kept_recurring": ("addSubscription", "confirmSubscription"),
     "kept_imports": ("createImport", "listImports", "getImport", "undoImport", "listLayouts", "deleteLayout"),
     "kept_accounts": ("changeAccount", "deleteAccount", "mergeAccount", "separateAccount", "sayBalance"),
+    "kept_notices": (
+        *(name for name in OPERATIONS if "NoticeTarget" in name or "NoticeSettings" in name),
+        "listNoticeDeliveries",
+        "getPushKey",
+    ),
     "kept_shares": tuple(name for name in OPERATIONS if "Share" in name),
     "read_refresh": ("startSync", "getSyncJob", "listConnections", "listenToEvents", "refresh_bank_data"),
     "set_up_webhooks": tuple(name for name in OPERATIONS if "Webhook" in name),
