@@ -116,7 +116,7 @@ class Endpoint:
         if message.id is None:
             return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
         if message.method == "tools/call":
-            return await self._call_tool(message, request)
+            return await self._call_tool(message, request, request.principal)
         if message.method == "resources/read":
             return messages.result_answer(message, await self._resource(message, request.principal))
         if message.method == "subscriptions/listen" and message.is_modern:
@@ -202,8 +202,8 @@ class Endpoint:
         id_, said = told
         return await run_in_threadpool(self._services.authorization.errands.answer, id_, asking.asked_by(caller), said)
 
-    async def _call_tool(self, message: RpcRequest, request: Request) -> Answer:
-        caller, name = request.principal, message.params.get("name")
+    async def _call_tool(self, message: RpcRequest, request: Request, caller: Principal) -> Answer:
+        name = message.params.get("name")
         tool = self._tools.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
@@ -215,9 +215,9 @@ class Endpoint:
         if message.is_modern or "inputRequests" not in question:
             return answer
 
-        async def go_on(said: str) -> Json:
+        async def go_on(said: str, caller: Principal) -> Json:
             params = {**message.params, "inputResponses": {annotating.CONFIRMATION: {"action": said}}}
-            done = await self._call_tool(replace(message, params=params), request)
+            done = await self._call_tool(replace(message, params=params), request, caller)
             body: Json = done.body
             return body
 

@@ -19,8 +19,9 @@ from mcp_types import ElicitResult
 from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from handlers.server import application
 from handlers.settings import load
-from handlers.work.services import open_services
+from handlers.work.services import Services, open_services
 from storage import users
+from storage.oauth.grants import EVERYTHING, Terms
 from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, asked, assistant
 from tests.mcp.test_annotating import ALLOWED, booking, said, writing
@@ -90,7 +91,7 @@ def rpc(method: str, params: Json) -> Json:
 
 
 @pytest.fixture
-def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str, str]]:
+def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str, str, Services]]:
     """A running server with the demo's data: its address, and tokens of one person for apps and for two assistants."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -101,16 +102,16 @@ def served(copied: Callable[[], Path]) -> Iterator[tuple[str, str, str, str]]:
             user_id, issue = users.get_by_name(services.everybody, "solo").id, services.authorization.issue_token
             ours = issue(user_id, frozenset(ALL_SCOPES), timedelta(hours=1), resource="data")
             one, other = (issue(user_id, ALLOWED, timedelta(hours=1), resource="mcp") for _ in range(2))
-            yield base, ours, one, other
+            yield base, ours, one, other, services
 
 
 @pytest.mark.requirement("mcp.tools")
 @pytest.mark.sampled
 @pytest.mark.parametrize("action", ["accept", "decline"])
 def test_a_client_that_shook_hands_asks_its_person_on_the_stream_of_the_call(
-    served: tuple[str, str, str, str], action: Literal["accept", "decline"]
+    served: tuple[str, str, str, str, Services], action: Literal["accept", "decline"]
 ) -> None:
-    address, ours, assistants, _other = served
+    address, ours, assistants, *_ = served
     questions: list[str] = []
 
     async def answer(context: Any, params: Any) -> ElicitResult:
@@ -136,21 +137,25 @@ def test_a_client_that_shook_hands_asks_its_person_on_the_stream_of_the_call(
     assert len(tagged["transactions"]) == (action == "accept")
 
 
+def shaken_hands(http: httpx.Client) -> tuple[Json, dict[str, str]]:
+    """A change of which a client that shook hands can ask its person, and the headers to ask for it with."""
+    told = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
+    session = http.post("/mcp", json=rpc("initialize", told)).headers["mcp-session-id"]
+    found = http.post("/mcp", json=rpc("tools/call", {"name": "search_transactions", "arguments": {"perPage": 1}}))
+    ref = found.json()["result"]["structuredContent"]["transactions"][0]["ref"]
+    wanted = {"id": ref, "note": "n", "dryRun": False}
+    change = rpc("tools/call", {"name": "annotate_transaction", "arguments": wanted})
+    return change, {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18"}
+
+
 @pytest.mark.requirement("mcp.tools")
 def test_a_question_is_answered_once_and_by_the_grant_that_was_asked(
-    served: tuple[str, str, str, str],
+    served: tuple[str, str, str, str, Services],
 ) -> None:
-    address, _ours, assistants, another = served
+    address, _ours, assistants, another, _services = served
     headers = {"Authorization": f"Bearer {assistants}", "Accept": "application/json, text/event-stream"}
     with httpx.Client(base_url=address, headers=headers, timeout=60) as http:
-        told = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
-        session = http.post("/mcp", json=rpc("initialize", told)).headers["mcp-session-id"]
-        named = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18"}
-        found = http.post("/mcp", json=rpc("tools/call", {"name": "search_transactions", "arguments": {"perPage": 1}}))
-        ref = found.json()["result"]["structuredContent"]["transactions"][0]["ref"]
-        change = rpc(
-            "tools/call", {"name": "annotate_transaction", "arguments": {"id": ref, "note": "n", "dryRun": False}}
-        )
+        change, named = shaken_hands(http)
         with http.stream("POST", "/mcp", json=change, headers=named) as stream:
             events = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
             question = next(events)
@@ -173,12 +178,41 @@ def test_a_question_is_answered_once_and_by_the_grant_that_was_asked(
         assert without["result"]["structuredContent"]["isDone"] is True
 
 
+@pytest.mark.requirement("mcp.tools")
+def test_an_open_question_is_heard_of_and_its_answer_is_worth_what_the_access_is_by_then(
+    served: tuple[str, str, str, str, Services],
+) -> None:
+    address, _ours, assistants, _another, services = served
+    object.__setattr__(services.settings, "events_heartbeat_seconds", timedelta(seconds=0.1))
+    access, grants_of = services.authorization.access, services.authorization.grants
+    grant_id = access.principal(assistants, services.authorization.policy.address_of("mcp")).grant_id or ""
+    headers = {"Authorization": f"Bearer {assistants}", "Accept": "application/json, text/event-stream"}
+    with httpx.Client(base_url=address, headers=headers, timeout=60) as http:
+        change, named = shaken_hands(http)
+        with http.stream("POST", "/mcp", json=change, headers=named) as stream:
+            lines = stream.iter_lines()
+            question = json.loads(next(line for line in lines if line.startswith("data: "))[6:])
+            assert next(line for line in lines if line) == ":"
+            grant = grants_of.find_live(services.everybody, grant_id)
+            grants_of.narrow(grant, terms=Terms(accounts=()), ends=grant.expires_at)
+            said = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}}
+            assert http.post("/mcp", json=said).status_code == 202
+            [told] = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+            assert told["result"]["content"][0]["text"] == "Transaction not found."
+        grants_of.widen(grant, terms=EVERYTHING, ends=grant.expires_at)
+        with http.stream("POST", "/mcp", json=change, headers=named) as stream:
+            lines = stream.iter_lines()
+            assert next(line for line in lines if line.startswith("data: "))
+            grants_of.revoke(grant_id, because="test")
+            assert not [line for line in lines if line.startswith("data: ")]
+
+
 @pytest.mark.requirement("mcp.clients")
 @pytest.mark.sampled
 def test_the_official_client_asks_its_person_and_hears_that_accounts_have_changed(
-    served: tuple[str, str, str, str],
+    served: tuple[str, str, str, str, Services],
 ) -> None:
-    address, ours, assistants, _other = served
+    address, ours, assistants, *_ = served
     questions: list[str] = []
     heard: list[str] = []
 
