@@ -3,6 +3,7 @@ rebuilt. So what the giver takes back, or shares no more, leaves as if it had ne
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from msgspec import Struct
 
@@ -172,6 +173,24 @@ def note_synced(session: Session, user_id: str, times: Mapping[str, datetime | N
     """Set when accounts that only others have told were read last at the giver's bank, by account."""
     for account_id, moment in times.items():
         set_values(session, "accounts", {"user_id": user_id, "id": account_id}, last_synced_at=moment)
+
+
+def take_lines(
+    session: Transaction, user_id: str, whose: Mapping[bool, StoredConnection], lines: Mapping[str, Decimal | None]
+) -> bool:
+    """Let accounts that others have told, and this giver first, go as far below zero as at the giver's; whether that
+    changes any."""
+    rows = session.rows(
+        "SELECT id, credit_line FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])"
+        " AND connection_id = ANY($3::TEXT[])",
+        *(user_id, sorted(lines.keys() - own_accounts(session, user_id)), [each.id for each in whose.values()]),
+    )
+    changed = [row["id"] for row in rows if row["credit_line"] != lines[row["id"]]]
+    if changed:
+        session.changes(user_id)
+    for id_ in changed:
+        set_values(session, "accounts", {"user_id": user_id, "id": id_}, credit_line=lines[id_])
+    return bool(changed)
 
 
 def _bookings(session: Session, user_id: str, account_ids: Collection[str]) -> set[str]:

@@ -289,6 +289,47 @@ def test_a_shared_account_that_a_bank_of_the_receiver_tells_becomes_theirs_a_fil
 
 
 @pytest.mark.requirement("household.shares")
+def test_a_shared_account_goes_as_far_below_zero_as_its_giver_says_unless_the_receiver_says_otherwise(
+    two_accounts: Home,
+) -> None:
+    home, line = two_accounts, Decimal(2000)
+    eva, ben = home.services.of(home.eva.id), home.services.of(home.ben.id)
+
+    def says(user: User, amount: Decimal | None) -> None:
+        id_, own = home.account(user, GIRO.iban), home.services.of(user.id)
+        own.atomically(
+            lambda session: accounts.set_credit_line(session, user_id=user.id, account_id=id_, amount=amount)
+        )
+
+    def lines() -> list[Decimal | None]:
+        return [each.credit_line for each in accounts.every(ben, home.ben.id) if each.iban == GIRO.iban]
+
+    says(home.eva, line)
+    home.share()
+    home.services.households.round()
+    home.services.households.round()
+    assert lines() == [line]
+    says(home.eva, Decimal(500))
+    home.settle()
+    assert lines() == [500]
+    states = users.states(home.services.everybody, [home.eva.id, home.ben.id])
+    home.settle()
+    assert users.states(home.services.everybody, [home.eva.id, home.ben.id]) == states
+    granted = StatementRecord(closing=Decimal(80), closing_date=date(2026, 11, 21), credit_line=line)
+    home.bring(home.eva, GIRO, booking("2026-11-21", "-9.00", "e"), granted)
+    home.settle()
+    assert lines() == [500]
+    says(home.ben, Decimal(100))
+    home.settle()
+    assert lines() == [100]
+    says(home.ben, None)
+    says(home.eva, None)
+    home.settle()
+    assert lines() == [line]
+    assert {each.credit_line for each in accounts.every(eva, home.eva.id)} == {line, None}
+
+
+@pytest.mark.requirement("household.shares")
 def test_shares_both_ways_neither_echo_nor_keep_alive(two_accounts: Home) -> None:
     home = two_accounts
     home.share()

@@ -115,6 +115,8 @@ class Households(Struct, frozen=True, kw_only=True):
         if not self._hold_back(share, receiver, offered):
             return False
         done = self._replace(share, receiver, giver, offered)
+        if done == "nothing" and goes_on:
+            done = self._lend_lines(share, receiver, offered)
         if done == "nothing" and goes_on and share.with_words and giver is not None:
             done = self._say(share, receiver, self._words(share, receiver, giver, offered))
         if done == "all":
@@ -203,14 +205,14 @@ class Households(Struct, frozen=True, kw_only=True):
             if handed_over.handed(session, receiver.id, share.id, list(whose.values())) != handed:
                 raise _Outdated  # another process was faster
             handed_over.replace(session, user=receiver, whose=whose, gone=gone, new=new, now=now)
-            synced = {
-                handed_over.target(
-                    session, receiver, whose[False], each.described
-                ).account_id: each.account.last_synced_at
+            told = {
+                handed_over.target(session, receiver, whose[False], each.described).account_id: each.account
                 for each in offered.values()
             }
             theirs = handed_over.own_accounts(session, receiver.id)
-            handed_over.note_synced(session, receiver.id, {id_: at for id_, at in synced.items() if id_ not in theirs})
+            synced = {id_: account.last_synced_at for id_, account in told.items() if id_ not in theirs}
+            handed_over.note_synced(session, receiver.id, synced)
+            handed_over.take_lines(session, receiver.id, whose, {id_: each.credit_line for id_, each in told.items()})
             at_last = shares.find(self.store.for_everybody(), share.id)
             if at_last is None or _terms_of(at_last) != _terms_of(share):
                 raise _Outdated
@@ -220,6 +222,19 @@ class Households(Struct, frozen=True, kw_only=True):
         except _Outdated:
             return "outdated"
         return "all" if len(piece) == len(coming) else "a piece"
+
+    def _lend_lines(self, share: Share, receiver: User, offered: Mapping[str, Offered]) -> Done:
+        """Let the receiver's accounts go as far below zero as the giver says, though nothing was to be handed over."""
+        whose = self._connections(share, receiver)
+
+        def work(session: Transaction) -> bool:
+            lines = {
+                handed_over.target(session, receiver, whose[False], each.described).account_id: each.account.credit_line
+                for each in offered.values()
+            }
+            return handed_over.take_lines(session, receiver.id, whose, lines)
+
+        return "all" if self.store.of(receiver.id).atomically(work) else "nothing"
 
     def _words(self, share: Share, receiver: User, giver: User, offered: Mapping[str, Offered]) -> list[TaggedAlong]:
         """The giver's words that come along: none in an account that apps of the receiver see, unless they may."""
