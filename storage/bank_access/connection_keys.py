@@ -79,7 +79,8 @@ class ConnectionKeys:
     def get_ready(self) -> None:
         """Make a first key where there is none. Call it before a transaction that holds the only connection to the
         store. Raises KeyMissing where no first key may be made (`may_begin`)."""
-        self._refresh_file()
+        if not self.ids:
+            self.look_again()  # another process may have made the first one
         if not self._keys:
             if not self._may_begin():
                 raise KeyMissing(self.place)
