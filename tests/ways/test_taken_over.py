@@ -4,6 +4,8 @@ import pytest
 
 from analytics.notices.found import INTERRUPTS
 from connectors.ways.plain import plain
+from handlers.operations.notices.turns import MAILS_MAX
+from storage.notices.ways import settings
 from tests.imports.test_change_feed import GIRO, booked
 from tests.ways.conftest import Reached
 
@@ -20,6 +22,17 @@ def test_whoever_changes_zones_sends_no_more_codes(home: Reached) -> None:
                 sent += 1
                 page.delete(f"/notices/targets/{made.json()['id']}")
     assert sent <= 3 * 2, "the two days that there are at once"
+
+
+def test_the_last_sentence_comes_however_many_mails_were_sent_before(home: Reached) -> None:
+    made, user_id = home.target(), home.eva.user.id
+    home.set(timeZone="UTC")
+    full = {"on": home.services.clock.now().date().isoformat(), "mails": MAILS_MAX}
+    home.services.of(user_id).atomically(lambda session: settings.count(session, user_id, full))
+    home.page().post(f"/notices/targets/{made['id']}/test")
+    assert home.subjects() == []
+    home.page().delete(f"/notices/targets/{made['id']}")
+    assert home.subjects() == ["No more notices come here"]
 
 
 def test_a_payee_opens_nothing_in_a_letter_either(home: Reached) -> None:
@@ -42,6 +55,7 @@ def test_that_nobody_is_to_be_told_of_access_any_more_is_still_told(home: Reache
     home.set(digest="weekly")
     assert len(home.subjects()) == 1, "what was off stays off without a word"
     home.set(kinds={"access.new": "now"})
+    home.passes(hours=1)
     home.set(kinds={"access.new": "digest"})
     assert len(home.subjects()) == 2
 
