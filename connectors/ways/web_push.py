@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ RECORD = 4096  # bytes of the one record (RFC 8291 section 4)
 VALID_SECONDS = 12 * 3600  # of a signature; RFC 8292 section 2 allows a day
 TTL_MAX = 3 * 86_400
 ENDPOINT_MAX = 2000  # characters
+FILLED = re.compile(r"(=|%3[dD])+$")  # with which every endpoint of Edge ends
 AUTH_BYTES = 16
 TEXT_MAX = 600  # characters, of four bytes at most
 TOPIC = 32  # characters at most (RFC 8030 section 5.4)
@@ -92,7 +94,8 @@ class WebPush:
             raise AddressRefused(UNUSABLE)
         kept = {"endpoint": endpoint, "keys": {name: keys[name] for name in ("p256dh", "auth")}}
         unique = hashlib.sha256(endpoint.encode()).hexdigest()
-        return Address(sealed=json.dumps(kept), scheme="https", last=endpoint[-4:], unique=unique)
+        end = FILLED.sub("", endpoint)[-4:]  # the page knows its own browser by it
+        return Address(sealed=json.dumps(kept), scheme="https", last=end, unique=unique)
 
     def send(self, address: str, letter: Letter) -> LetterOutcome:
         """Send a letter to a subscription, within 20 seconds."""

@@ -68,6 +68,7 @@ def test_a_letter_is_read_by_its_browser_alone_and_says_how_much_it_hurries(serv
     address = way.checked(browser.subscription)
     assert (address.scheme, address.last) == ("https", "/w/1")
     assert address.unique == digest_of(browser.endpoint)
+    assert way.checked(service.browser("/w/?token=AbC%3d%3d").subscription).last == "=AbC"
     assert way.send(address.sealed, LETTER) == LetterOutcome(state="delivered")
     hurried = changed(is_urgent=True, seconds=10**6, text="ä" * 4000)
     assert way.send(way.checked(urgent.subscription).sealed, hurried) == LetterOutcome(state="delivered")

@@ -16,7 +16,7 @@ export async function subscribed() {
 }
 
 /** Whether a target is this browser, whose subscription this is. */
-export const isHere = (target, subscription) => target.way === "push" && Boolean(subscription?.endpoint.endsWith(target.last));
+export const isHere = (target, subscription) => target.way === "push" && Boolean(subscription?.endpoint.replace(/(=|%3d)+$/i, "").endsWith(target.last));
 
 /** Ask for permission, which browsers give at a press alone, and have notices sent here: the new target. */
 export async function subscribe(wholeSentences) {
