@@ -32,6 +32,7 @@ MEMORY_BYTES_MAX = 512 * 1024**2
 OPEN_FILES_MAX = 32
 ANSWER_BYTES_MAX = 256 * 1024
 SECONDS_MAX = 20
+CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0  # Apprise's four are few for a sign-in at a small Matrix server
 WAIT_MAX = 86_400  # seconds; the longest pause that a receiver can ask for
 MODULES = (".py", ".pyc", ".so")
 
@@ -105,6 +106,7 @@ def _server(url: str) -> Any:
     server, kind = Apprise.instantiate(url, asset=asset), NotificationManager()[url.partition(":")[0]]
     if type(server) is not kind or len(server) != 1 or _writes_to_whoever_is_there(server):
         return None
+    server.socket_connect_timeout, server.socket_read_timeout = CONNECT_SECONDS, ANSWER_SECONDS
     if hasattr(server, "_register"):
         server._register = lambda: False  # Matrix would make an account where a sign-in fails
     return server
