@@ -416,6 +416,20 @@ def test_of_what_another_person_shares_its_receiver_hears_what_is_urgent_alone(h
     assert home.told() == [("payment.failed", "open")]
 
 
+@pytest.mark.requirement("notices.covered")
+def test_a_shared_account_that_runs_short_is_told_to_its_receiver_too(home: Noticed) -> None:
+    shared = home.of_connector("household")
+    home.becomes(date(2026, 11, 1))
+    rent = [booked(f"2026-{month:02}-20", "-800.00", "Vermieter", "Miete", gvc="117") for month in range(6, 11)]
+    home.bring(GIRO, booked("2026-06-01", "-5.00", "Rewe", "Brot"), *paid(6, 7, 8, 9, 10), *rent, of=shared)
+    look(home)
+    home.becomes(date(2026, 11, 12))
+    said = StatementRecord(closing=Decimal("650.00"), closing_date=date(2026, 11, 12))
+    home.bring(GIRO, booked("2026-11-12", "-6.00", "Rewe", "Brot"), of=shared, statement=said)
+    look(home)
+    assert home.told() == [("overdraft.ahead", "open")]
+
+
 @pytest.mark.requirement("notices.once")
 def test_what_another_source_says_of_a_debit_makes_no_second_cause(home: Noticed) -> None:
     worded = gym("2026-11-17")

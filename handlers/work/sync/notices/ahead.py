@@ -52,7 +52,8 @@ def runs_short(
     series, _ = series_of(doubtful, rows, waiting, histories, today)
     if series:
         own = [each for each in looked_at if each.id not in lent]
-        yield from _of_series(series, pl.concat([rows, waiting]), own, today, asked, dismissed)
+        limits = {each.id: each.limit for each in doubtful}
+        yield from _of_series(series, pl.concat([rows, waiting]), own, limits, today, asked, dismissed)
 
 
 def _taken_at_most(
@@ -72,6 +73,7 @@ def _of_series(
     series: Sequence[Series],
     rows: pl.DataFrame,
     accounts: Sequence[StoredAccount],
+    limits: Mapping[str, Decimal],
     today: date,
     asked: Mapping[str, date],
     dismissed: Collection[str],
@@ -83,7 +85,6 @@ def _of_series(
     salaries = set(rows.filter(pl.col("amount") > 0, type="salary")["id"])
     streams = streams_of(counted, charges, {}, asked=asked, salaries=salaries)
     own = set(rows.filter(pl.col("transfer_account_id").is_not_null())["id"])
-    limits = {each.id: each.limit for each in accounts}
     for each in series:
         short = shortfall(each.ledger, streams[each.key, today], limit=limits[each.key], own=own)
         if short is not None:
