@@ -106,12 +106,14 @@ def _low_balances(session: Session, user_id: str, now: datetime) -> Iterator[Fin
     rows = session.rows(
         "SELECT b.account_id, b.amount, b.low_since, a.currency, a.balance FROM balance_alerts AS b, accounts AS a"
         " WHERE b.user_id = $1 AND a.user_id = $1 AND a.id = b.account_id AND a.hidden_at IS NULL AND b.is_low"
-        " AND a.balance IS NOT NULL"
-        " AND NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.user_id = $1 AND n.kind = 'overdraft.ahead'"
-        " AND strpos(n.subject, b.account_id) > 0 AND n.state = ANY($2::TEXT[])) ORDER BY b.account_id",
-        *(user_id, list(LIVE)),
+        " AND a.balance IS NOT NULL ORDER BY b.account_id",
+        user_id,
     )
+    ahead = stored.of_kinds(session, user_id, ["overdraft.ahead"]) if rows else []
+    short = {id_ for one in ahead if one.state in LIVE for id_ in one.content["accountIds"]}
     for row in rows:
+        if row["account_id"] in short:
+            continue
         yield Finding(
             kind="balance.low",
             subject=row["account_id"],

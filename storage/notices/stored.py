@@ -106,9 +106,10 @@ def reconcile(
     if a booking of it is gone. The commit tells of it (`untold`), and counts as a change of the user's data if
     anything differs."""
     before, met = of_kinds(session, user_id, kinds), set[str]()
+    parted = _parted(session, user_id, before)
     current = (each for each in found if each.ends_on is None or each.ends_on >= today)  # a right that lapsed is over
     for each in current:
-        same = next((one for one in before if one.id not in met and _is_same(one, each)), None)
+        same = next((one for one in before if one.id not in met and _is_same(one, each, parted)), None)
         if same is None:
             id_ = _id_of(user_id, each)
             if id_ not in met:
@@ -122,11 +123,23 @@ def reconcile(
             _miss(session, user_id, one)
 
 
-def _is_same(one: Notice, each: Finding) -> bool:
+def _parted(session: Session, user_id: str, before: Sequence[Notice]) -> Mapping[str, set[str]]:
+    """The accounts, all there, of the notices that have lines of another account too, by notice: the two were one, and
+    what becomes of the other is no longer theirs."""
+    several = {one.id: set(one.content["accountIds"]) for one in before if "\n" in one.subject}
+    if not several:
+        return {}
+    there = {row["id"] for row in session.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)}
+    return {id_: ids for id_, ids in several.items() if ids and ids <= there}
+
+
+def _is_same(one: Notice, each: Finding, parted: Mapping[str, set[str]]) -> bool:
     if one.kind != each.kind:
         return False
     if each.cause_day is not None and not set(each.transaction_ids).isdisjoint(one.content["transactionIds"]):
         return True  # another source words its bookings otherwise
+    if each.account_ids and one.id in parted and parted[one.id].isdisjoint(each.account_ids):
+        return False
     if one.subject != each.subject and set(one.subject.splitlines()).isdisjoint(each.subject.splitlines()):
         return False
     if each.is_lasting and one.state not in ("over", "withdrawn"):
@@ -230,6 +243,10 @@ def hand_over(session: Session, user_id: str, account_id: str, other_id: str) ->
                         user_id, account_id)  # fmt: skip
     for one in map(_notice, rows):
         _add_lines(session, user_id, one, one.subject.replace(account_id, other_id).splitlines())
+        ids = one.content["accountIds"]
+        if account_id in ids:  # whose it is, the next look tells
+            content = as_json({**one.content, "accountIds": list(dict.fromkeys([*ids, other_id]))})
+            set_values(session, "notices", {"user_id": user_id, "id": one.id}, content=content)
 
 
 def _add_lines(session: Session, user_id: str, one: Notice, lines: Sequence[str]) -> None:

@@ -470,6 +470,43 @@ def test_a_cause_is_that_of_its_account_and_outlives_a_merge_and_a_separation(ho
 
 
 @pytest.mark.requirement("notices.once")
+def test_two_accounts_that_were_one_run_short_each_for_itself(home: Noticed) -> None:
+    home.becomes(date(2026, 11, 1))
+    rent = [booked(f"2026-{month:02}-20", "-800.00", "Vermieter", "Miete", gvc="117") for month in range(6, 11)]
+    for account in (GIRO, OTHER):
+        home.brings(account, booked("2026-06-01", "-5.00", "Rewe", "Brot"), *paid(6, 7, 8, 9, 10), *rent)
+
+    def has(account: AccountRecord, amount: str, day: int = 12) -> None:
+        said = StatementRecord(closing=Decimal(amount), closing_date=date(2026, 11, day))
+        home.bring(account, booked(f"2026-11-{day}", "-6.00", "Rewe", "Brot"), statement=said)
+        look(home)
+
+    giro, other = (str(home.account(each)) for each in (GIRO, OTHER))
+    home.becomes(date(2026, 11, 12))
+    has(OTHER, "5000.00")
+    has(GIRO, "650.00")
+    assert [(each["kind"], each["accountIds"]) for each in home.notices()] == [("overdraft.ahead", [giro])]
+    home.do("accounts merge", account=other, into=giro)
+    look(home)
+    home.do("accounts separate", account=other)
+    look(home)
+    services, user_id = home.eva.services, home.eva.user.id
+    services.everybody.atomically(lambda session: outbox.set_alert(session, user_id, other, 6000))
+    assert {(each["kind"], *each["accountIds"]) for each in home.notices()} == {
+        ("overdraft.ahead", giro),
+        ("balance.low", other),
+    }
+    home.becomes(date(2026, 11, 13))
+    services.everybody.atomically(lambda session: outbox.set_alert(session, user_id, other, None))
+    home.bring(GIRO, booked("2026-11-13", "6000.00", "Oma", "Geschenk"),
+               statement=StatementRecord(closing=Decimal(6000), closing_date=date(2026, 11, 13)))  # fmt: skip
+    has(OTHER, "600.00", 13)
+    told = [(each["state"], each["accountIds"]) for each in home.notices() if each["kind"] == "overdraft.ahead"]
+    assert told == [("open", [other]), ("over", [giro])]
+    assert home.messages().count(("notice.new", "overdraft.ahead")) == 2
+
+
+@pytest.mark.requirement("notices.once")
 def test_one_fall_of_a_balance_is_told_once_though_a_shortfall_is_told_between(home: Noticed) -> None:
     home.becomes(date(2026, 11, 1))
     rent = [booked(f"2026-{month:02}-20", "-800.00", "Vermieter", "Miete", gvc="117") for month in range(6, 11)]

@@ -36,7 +36,7 @@ def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
 def _found(session: Session, user_id: str, owned: Mapping[str, StoredAccount], today: date) -> Iterator[Finding]:
     every = stored.of_kinds(session, user_id, [LEDGER])
     known = {(line, each.day): each for each in every for line in each.subject.splitlines()}
-    unsound = {subject.partition("|")[0] for (subject, _), each in known.items() if each.state in LIVE}
+    unsound = {id_ for each in every if each.state in LIVE for id_ in each.content["accountIds"]}
     sound = looks.last_look(session, user_id).checked - unsound
     for account in integrity(owned, evidence.evidence(session, user_id, list(owned)), today=today):
         for problem in account.problems:
