@@ -39,6 +39,7 @@ _STATEMENTS = {"Stmt": "053", "Rpt": "052", "Ntfctn": "054"}
 _PAGINATION = ("StmtPgntn", "RptPgntn", "NtfctnPgntn")
 _HEADER = frozenset({"ElctrncSeqNb", "LglSeqNb", "CreDtTm", "FrToDt", "Acct", *_PAGINATION})
 _ACCOUNT_IDS = ("PrtryAcct/Id", "BBAN", "UPIC", "Prtry/Id")  # camt.052.001.01 and local dialects
+_BALANCE_KIND = ("Tp/CdOrPrtry/Cd", "Tp/Cd")
 GERMAN_CLEARING = "DEBLZ"
 _KINDS: dict[str, AccountKind] = {
     "CACC": "checking", "CASH": "checking", "TRAN": "checking", "ODFT": "checking", "SVGS": "savings",
@@ -59,6 +60,7 @@ class _OpenStatement(Struct):
     element: etree._Element
     header: Texts = field(default_factory=Texts)
     balances: list[Texts] = field(default_factory=list)
+    lines: dict[bool, Decimal] = field(default_factory=dict)  # granted, at closing balances or elsewhere; the last ones
     own: Own | None = None
     booked: Decimal = Decimal(0)
     pending: int = 0
@@ -208,7 +210,7 @@ def _statement_record(statement: _OpenStatement) -> StatementRecord:
         and opening + statement.booked == closing,
         is_notification=statement.message == "054",
         issued_at=issued_at[: len("2026-02-02T08:00:00")] if issued_at else None,
-        credit_line=_credit_line(statement),
+        credit_line=statement.lines.get(True, statement.lines.get(False)),
     )
 
 
@@ -233,10 +235,9 @@ def _closing(statement: _OpenStatement) -> Balance:
     return max(balances, key=lambda balance: balance[1] or date.min) if balances else (None, None)
 
 
-def _credit_line(statement: _OpenStatement) -> Decimal | None:
+def _credit_line(balance: etree._Element) -> Decimal | None:
     """The overdraft that the bank grants; None where it states none. What is left of one (AVAI) is none."""
-    for balance in statement.balances:
-        line = Texts((path[8:], written) for path, written in balance.items() if path.startswith("CdtLine/"))
+    for line in map(read_texts, balance.iterfind("{*}CdtLine")):
         if "Amt" in line and text(line, "Tp/Cd") != "AVAI":
             with suppress(ValueError):
                 return abs(read_amount(line))
@@ -245,7 +246,7 @@ def _credit_line(statement: _OpenStatement) -> Decimal | None:
 
 def _of_kind(statement: _OpenStatement, kind: str) -> list[Balance]:
     currency = statement.own.currency if statement.own else text(statement.header, "Acct/Ccy")
-    balances = [balance for balance in statement.balances if text(balance, "Tp/CdOrPrtry/Cd", "Tp/Cd") == kind]
+    balances = [balance for balance in statement.balances if text(balance, *_BALANCE_KIND) == kind]
     in_currency = [balance for balance in balances if currency and text(balance, "Amt/@Ccy") == currency]
     return [_balance(balance) for balance in in_currency or balances]
 
@@ -268,6 +269,8 @@ def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
         name = local_name(child.tag)
         if name == "Bal":
             statement.balances.append(read_texts(child))
+            if (line := _credit_line(child)) is not None:
+                statement.lines[text(statement.balances[-1], *_BALANCE_KIND) == "CLBD"] = line
             if len(statement.balances) > XML_BALANCES_MAX:
                 raise LimitExceeded("more than {limit} balances in one statement.", limit=XML_BALANCES_MAX)
         elif name in _HEADER and name not in statement.header:

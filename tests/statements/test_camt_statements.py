@@ -77,6 +77,16 @@ def test_a_balance_without_indicator_is_a_credit_and_debits_are_negative(
         ("<Incl>false</Incl><Amt Ccy='EUR'>2000.00</Amt>", Decimal(2000)),
         ("<Incl>true</Incl><Tp><Cd>AVAI</Cd></Tp><Amt Ccy='EUR'>150.00</Amt>", None),
         ("<Incl>false</Incl>", None),
+        (
+            "<Incl>true</Incl><Tp><Cd>AVAI</Cd></Tp><Amt Ccy='EUR'>1500.00</Amt></CdtLine><CdtLine>"
+            "<Incl>false</Incl><Tp><Cd>CRED</Cd></Tp><Amt Ccy='EUR'>2000.00</Amt>",
+            Decimal(2000),
+        ),
+        (
+            "<Incl>false</Incl><Amt Ccy='EUR'>2000.00</Amt></CdtLine><CdtLine>"
+            "<Incl>true</Incl><Tp><Cd>AVAI</Cd></Tp><Amt Ccy='EUR'>1500.00</Amt>",
+            Decimal(2000),
+        ),
         ("<Incl>false</Incl><Amt Ccy='EUR'>much</Amt>", None),
     ],
 )
@@ -86,6 +96,18 @@ def test_the_overdraft_that_a_bank_grants_is_read_and_what_is_left_of_it_is_not(
     closing = balance("CLBD", "7.5").replace("<Amt", f"<CdtLine>{line}</CdtLine><Amt", 1)
     (statement,) = found(read, message(balances=balance("OPBD", "5") + closing)).statements
     assert (statement.closing, statement.credit_line) == (Decimal("7.5"), granted)
+
+
+@pytest.mark.requirement("readers.camt.balances")
+def test_an_overdraft_that_changes_within_a_statement_is_that_of_its_end(
+    found: Gather, message: Text, balance: Text
+) -> None:
+    first, last = (
+        balance(kind, "5").replace("<Amt", f"<CdtLine><Incl>false</Incl><Amt Ccy='EUR'>{line}</Amt></CdtLine><Amt", 1)
+        for kind, line in (("OPBD", "1000"), ("CLBD", "2000"))
+    )
+    for balances in (first + last, last + first):
+        assert found(read, message(balances=balances)).statements[0].credit_line == Decimal(2000)
 
 
 @pytest.mark.requirement("readers.camt.balances")
