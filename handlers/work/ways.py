@@ -1,5 +1,6 @@
 """The ways to people that this server has, by name, as its settings say."""
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from urllib.parse import urlsplit
@@ -9,9 +10,13 @@ from connectors.ways.apprise import ByApprise, is_installed
 from connectors.ways.email import Mail
 from connectors.ways.web_push import WebPush, WebPushKey
 from handlers.settings import Settings
-from storage.bank_access.connection_keys import ConnectionKeys
+from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
 from storage.database import Database
 from storage.notices import push_key
+
+RENEWED_BY = "bankdata notices renew-push-key"
+
+log = logging.getLogger("bankdata.notices")
 
 
 def ways_of(settings: Settings, everybody: Database, keys: ConnectionKeys) -> Mapping[str, Way]:
@@ -30,4 +35,8 @@ def ways_of(settings: Settings, everybody: Database, keys: ConnectionKeys) -> Ma
 def web_push_key(everybody: Database, keys: ConnectionKeys) -> WebPushKey:
     """The key by which push services know this store; made when it is first asked for. Raises SecretsUnreadable and
     KeysUnusable."""
-    return WebPushKey(push_key.find(everybody, keys, WebPushKey.new))
+    try:
+        return WebPushKey(push_key.find(everybody, keys, WebPushKey.new))
+    except SecretsUnreadable:
+        log.warning("the key towards push services cannot be read: bring its key back, or renew it (%s)", RENEWED_BY)
+        raise

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from handlers.languages import catalogue
+from handlers.web.app import CONTRACT_FILE
 from tests.contract.demo_server import Demo, running_demo
 from tests.page.conftest import Opening, is_shown
 from tests.page.test_installed import Pushed, shown
@@ -160,6 +162,11 @@ def test_signing_out_ends_it_and_whoever_comes_next_in_this_browser_begins_with_
     eva.open()
     expect(eva.page.get_by_text("Nowhere yet.")).to_be_visible()
     eva.add()
+    key = eva.page.evaluate("localStorage.made")
+    eva.page.evaluate("localStorage.removeItem('made')")  # as a browser does that is told to show none any more
+    eva.open()
+    expect(eva.page.get_by_text("A browser of this name is listed, but this one shows nothing.")).to_be_visible()
+    eva.page.evaluate("(key) => localStorage.setItem('made', key)", key)
     eva.context.clear_cookies()  # the session ran out: what was added stays
     eva.sign_in("demo")
     eva.open("/")
@@ -182,6 +189,21 @@ def test_another_key_of_the_store_subscribes_anew_and_asks_for_the_code_once_mor
         eva.page.wait_for_timeout(50)
     eva.open()
     expect(eva.targets().filter(has_text="Works")).to_have_count(0)
+
+
+@pytest.mark.requirement("page.push")
+def test_whatever_the_interface_says_of_targets_has_a_word_on_the_page() -> None:
+    schemas, words = json.loads(CONTRACT_FILE.read_bytes())["components"]["schemas"], catalogue("en").named("place")
+    delivery, target = (schemas[name]["properties"] for name in ("NoticeDelivery", "NoticeTarget"))
+    said = {
+        "sent_": [*delivery["what"]["enum"], *delivery["state"]["enum"]],
+        "why_": [*delivery["reason"]["enum"], *target["reason"]["enum"]],
+        "target_": target["state"]["enum"],
+        "digest_": schemas["NoticeSettings"]["properties"]["digest"]["enum"],
+        "": delivery["kind"]["enum"],
+    }
+    missing = [prefix + each for prefix, all_ in said.items() for each in all_ if each and prefix + each not in words]
+    assert missing == []
 
 
 @pytest.mark.requirement("page.push")

@@ -178,3 +178,13 @@ def test_another_key_of_the_store_pauses_browsers_until_they_subscribe_again(pus
     assert [each["state"] for each in pushed.targets() if each["way"] == "email"] == ["working"]
     again = pushed.target(pushed.maker.browser("/w/9"))
     assert again["id"] != target["id"]
+
+
+def test_a_key_that_cannot_be_read_is_said_and_renewed(pushed: Pushed, caplog: pytest.LogCaptureFixture) -> None:
+    page = pushed.home.page()
+    assert page.get("/notices/push-key").status_code == 200
+    pushed.services.everybody.execute("UPDATE connection_secrets SET sealed = 'gone.x' WHERE user_id = ''")
+    assert page.get("/notices/push-key").status_code == 503
+    assert "renew-push-key" in caplog.text
+    access.renew_push_key(pushed.services, Said())
+    assert page.get("/notices/push-key").status_code == 200

@@ -18,6 +18,9 @@ export async function subscribed() {
 /** Whether a target is this browser, whose subscription this is. */
 export const isHere = (target, subscription) => target.way === "push" && Boolean(subscription?.endpoint.replace(/(=|%3d)+$/i, "").endsWith(target.last));
 
+/** Whether a browser of this name is a target, though this one shows nothing: its permission or subscription has ended, or it is another one. */
+export const isLost = (targets, subscription) => !subscription && targets.some(({ way, name }) => way === "push" && name === browserName());
+
 /** Ask for permission, which browsers give at a press alone, and have notices sent here: the new target. */
 export async function subscribe(wholeSentences) {
   if ((await Notification.requestPermission()) !== "granted") throw new Error(t(hindrance() || "push_not_allowed"));

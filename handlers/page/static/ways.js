@@ -2,7 +2,7 @@
 import { change, one, useRead } from "./api.js";
 import { moment } from "./format.js";
 import { Card, Dialog, Line, Loaded, Titled, tried } from "./parts.js";
-import { hindrance, isHere, subscribe, subscribed, unsubscribe } from "./push.js";
+import { hindrance, isHere, isLost, subscribe, subscribed, unsubscribe } from "./push.js";
 import { html, useEffect, useId, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
 
@@ -11,13 +11,14 @@ const WAYS = { push: "push_add", email: "email_add", apprise: "url_add" }; // in
 
 export function Ways() {
   const list = useRead(TARGETS);
-  const [here, setHere] = useState(null);
+  const [here, setHere] = useState(undefined); // null: it has no subscription
   const [open, setOpen] = useState(""); // the way of which a target is being added
   useEffect(() => void subscribed().then(setHere, () => {}), [list.data]);
   return html`<${Card} title=${t("ways")}>
     <p class="soft small">${t("ways_text")}</p>
     <${Loaded} of=${list}>${({ targets, ways }) => html`
       ${targets.length === 0 ? html`<p>${t("ways_none")}</p>` : html`<ul class="plain told">${targets.map((each) => html`<${Target} key=${each.id} target=${each} isHere=${isHere(each, here)} />`)}</ul>`}
+      ${here === null && isLost(targets, here) && html`<p class="caution">${t("push_lost")}</p>`}
       ${open
         ? html`<${Add} key=${open} way=${open} onClose=${() => setOpen("")} />`
         : html`<p class="buttons">${Object.keys(WAYS).filter((way) => ways.includes(way) && !(way === "push" && targets.some((each) => isHere(each, here))))
