@@ -26,6 +26,7 @@ FORMS = {
     "array": 'a list of texts such as ["a", "b"]',
     "object": "an object",
 }
+UNTOLD = frozenset(("pattern", "minLength", "maxLength", "minItems", "maxItems"))
 A_DAY = "a day such as 2026-10-01"
 
 
@@ -94,7 +95,7 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
     input_schema = {
         "type": "object",
         "properties": {name: _argument(schema, contract) for name, schema in described["arguments"].items()},
-        "required": described["required"],
+        **({"required": described["required"]} if described["required"] else {}),
         "additionalProperties": False,
     }
     return Tool(
@@ -136,14 +137,14 @@ def _as_meant(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _schema_for_models(schema: Any) -> Any:
-    """The schema without patterns and integer widths: they are checked, but tell a model nothing beyond the
-    description."""
+    """The schema without patterns, lengths and integer widths: they are checked, but tell a model nothing
+    beyond the description."""
     if not isinstance(schema, dict):
         return schema
     return {
         name: _schema_for_models(value)
         for name, value in schema.items()
-        if not (name == "pattern" or (name == "format" and value == "int32"))
+        if not (name in UNTOLD or (name == "format" and value == "int32"))
     }
 
 

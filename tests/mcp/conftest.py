@@ -27,6 +27,7 @@ __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these
 
 ADDRESS = "http://127.0.0.1:8000"
 MODERN = "2026-07-28"
+LIST_CHARACTERS_MAX = 16_000
 META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},

@@ -9,7 +9,7 @@ from auth.scopes import ALL_SCOPES, READ_ANNOTATIONS, SCOPES, WRITE_ANNOTATIONS,
 from storage import users
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Service, body_of
-from tests.mcp.conftest import Assistant, asked, assistant
+from tests.mcp.conftest import LIST_CHARACTERS_MAX, Assistant, asked, assistant
 
 Json = dict[str, Any]
 ALLOWED = frozenset({*SCOPES, READ_ANNOTATIONS, WRITE_ANNOTATIONS})
@@ -72,6 +72,7 @@ def test_words_of_the_person_are_neither_replaced_nor_told_outside_of_the_fence(
 def test_without_the_scope_it_is_neither_listed_nor_called(demo_service: Service, writing: Assistant) -> None:
     name = "annotate_transaction"
     assert [tool["name"] for tool in writing.tools()][-1] == name
+    assert len(writing.asks("tools/list").text) < LIST_CHARACTERS_MAX
     for scopes in (frozenset(SCOPES), ALLOWED - {WRITE_ANNOTATIONS}):
         other = assistant(demo_service, "solo", scopes)
         assert name not in {tool["name"] for tool in other.tools()}

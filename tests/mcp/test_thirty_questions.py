@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 from starlette.testclient import TestClient
 
-from auth.scopes import SCOPES
+from auth.scopes import ALL_SCOPES, SCOPES
 from handlers.mcp.tool_call import booking_ref, ref_of
 from storage import accounts, users
 from storage.accounts import StoredAccount
@@ -29,7 +29,7 @@ from tests.analytics.ledgers import Row
 from tests.analytics.reference import amount_of, day_of, merchant
 from tests.cache.from_store import searched
 from tests.explanations.conftest import Service
-from tests.mcp.conftest import ADDRESS, Assistant
+from tests.mcp.conftest import ADDRESS, Assistant, assistant
 
 CALLS_MAX = 2
 TOKENS_MAX = 1_500
@@ -557,10 +557,10 @@ def test_there_are_thirty_in_two_languages_with_two_calls_at_most() -> None:
 
 @pytest.mark.requirement("mcp.budgets")
 def test_answers_and_the_list_of_tools_have_few_tokens(
-    demo_assistant: Assistant, texts: dict[str, list[str]], tmp_path: Path
+    demo_service: Service, demo_assistant: Assistant, texts: dict[str, list[str]], tmp_path: Path
 ) -> None:
     packages = subprocess.run(["bash", str(INSTALL)], capture_output=True, text=True, timeout=300, check=True)
-    listed = demo_assistant.asks("tools/list").text
+    listed = assistant(demo_service, "demo", frozenset(ALL_SCOPES)).asks("tools/list").text
     page = demo_assistant.result("search_transactions")["content"][0]["text"]
     whole = [*map("".join, texts.values()), page, listed]
     folder = tmp_path / "count"

@@ -20,10 +20,9 @@ from handlers.web.app import CONTRACT_FILE
 from handlers.web.descriptions import specification
 from storage import users
 from tests.explanations.conftest import Service, body_of
-from tests.mcp.conftest import Assistant, assistant
+from tests.mcp.conftest import LIST_CHARACTERS_MAX, Assistant, assistant
 
 KINDS = ("month", "category", "recurring_payment")
-LIST_CHARACTERS_MAX = 16_000
 DEFAULT_CHARACTERS_MAX = 12_000
 CHARACTERS_MAX = 32_000
 
