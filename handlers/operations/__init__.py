@@ -152,6 +152,7 @@ SHOWS_BOOKINGS = _by_id(
     annotations.change_annotation,
     annotations.list_tags,
     correction_batches.correct_some,
+    Composed(overview.get_overview),
 )
 """The operations that show bookings or payees, which a grant of figures only does not cover; a grant of some accounts
 does."""
@@ -201,10 +202,9 @@ FOR_WHOLE_GRANTS = _by_id(
     shares.end_share,
     shares.accept_share,
     profile.change_profile,
-    Composed(overview.get_overview),
 )
-"""The operations on rules, corrections, files or accounts as a whole, and the overview of all, which are refused to a
-grant of some accounts, and to one of figures only."""
+"""The operations on rules, corrections, files or accounts as a whole, which are refused to a grant of some accounts and
+to one of figures only."""
 
 OPERATIONS = {**FIGURES, **SHOWS_BOOKINGS, **FOR_WHOLE_GRANTS}
 

@@ -1,19 +1,33 @@
 """GET /overview: what nine operations answer, in one."""
 
 import gzip
+from datetime import timedelta
 
 import httpx
 import pytest
 
+from auth.scopes import SCOPES
+from storage import users
+from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, Service, body_of
 
 pytestmark = pytest.mark.requirement("page.tasks")
 
 
-def test_each_member_is_what_its_own_operation_answers(demo_service: Service) -> None:
+@pytest.mark.parametrize("most", [None, 1], ids=["all", "of one account"])
+def test_each_member_is_what_its_own_operation_answers(demo_service: Service, most: int | None) -> None:
     client, today = demo_service.named("demo"), demo_service.services.clock.today()
+    if most is not None:
+        first = body_of(client, "/accounts")["accounts"][0]["id"]
+        user_id = users.get_by_name(demo_service.services.everybody, "demo").id
+        issued = demo_service.services.authorization.issue_token(
+            user_id, frozenset(SCOPES), timedelta(hours=1), terms=Terms(accounts=(first,))
+        )
+        client = demo_service.named("demo")
+        client.headers["authorization"] = f"Bearer {issued}"
     whole = body_of(client, "/overview")
     accounts = whole["accounts"]["accounts"]
+    assert len(accounts) == (most or 4)
     ids = ",".join(each["id"] for each in accounts)
     spendable = ",".join(each["id"] for each in accounts if each["accountType"] in ("checking", "credit_card"))
     asked = {
