@@ -114,6 +114,7 @@ def test_the_table_of_operations_is_whole() -> None:
         "changeAnnotation",
         "listTags",
         "correctSome",
+        "getOverview",
     }
     assert {*kept, *others} == KNOWS_COVERAGE
     assert {*kept, *others} > SHOWS_BOOKINGS.keys()
