@@ -100,17 +100,15 @@ def _from_codes(booking: BookingFacts) -> Verdict | None:
     (docs/analytics.md, "Why a booking is what it is"); None where they leave it open."""
     sign = "+" if booking.is_credit else "-"
     iso, swift = (booking.bank_transaction_code or "").upper(), _swift_key(booking.swift_code)
-    for value, rule in (
-        (_iso_type(iso, sign), f"iso-code:{'-'.join(iso.split('-')[:2])}"),
-        (value_of(booking.gvc, GVCS, is_credit=booking.is_credit), f"gvc:{booking.gvc}"),
-        (value_of(swift, SWIFTS, is_credit=booking.is_credit), f"swift:{swift}"),
-        (
-            value_of(booking.purpose_code, PURPOSES, is_credit=booking.is_credit),
-            f"purpose-code:{booking.purpose_code}",
-        ),
+    if (value := _iso_type(iso, sign)) is not None:
+        return Verdict(value, f"iso-code:{'-'.join(iso.split('-')[:2])}")
+    for kind, code, values in (
+        ("gvc", booking.gvc, GVCS),
+        ("swift", swift, SWIFTS),
+        ("purpose-code", booking.purpose_code, PURPOSES),
     ):
-        if value is not None:
-            return Verdict(value, rule)
+        if (value := value_of(code, values, is_credit=booking.is_credit)) is not None:
+            return Verdict(value, f"{kind}:{code}")
     if booking.mcc:
         return Verdict("cash_withdrawal" if booking.mcc in CASH_MCCS else "card_payment", f"mcc:{booking.mcc}")
     return None

@@ -165,4 +165,6 @@ def _rows(rows: pl.DataFrame) -> Iterable[BookingFacts]:
 
 
 def _filled(texts: pl.Series) -> list[str | None]:
+    if texts.null_count() == texts.len():
+        return [None] * texts.len()
     return [(text or "").strip() or None for text in texts.to_list()]

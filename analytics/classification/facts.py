@@ -72,7 +72,9 @@ def signed_codes(name: str) -> SignedCodes:
 
 def value_of(code: str | None, values: SignedCodes, *, is_credit: bool) -> str | None:
     """The value of a code, whatever its case, for this sign, else for both signs; None where the table has none."""
-    key = (code or "").strip().upper()
+    if not code:
+        return None
+    key = code.strip().upper()
     return values.get((key, "+" if is_credit else "-")) or values.get((key, "*"))
 
 

@@ -61,17 +61,23 @@ def _is_elsewhere(category: Verdict, leaf: Verdict, evidence: Evidence, *, unhea
     longer than any for this category, or because the word that gave the finer category also stands for another
     category."""
     assert category.value is not None
-    heard = (*_texts(evidence), *_other_texts(evidence))
-    own = [hit.length for place, words in heard for hit in _words(category.value, place, words)]
-    longest = max(own, default=SHORT_WORD_LENGTH_MAX)
     name: Place = "name" if category.value == "OTHER" and category.rule.startswith("default:") else "text"
     for place, words in ((name, evidence.merchant.label_words), ("text", evidence.booking.purpose_words)):
         for hit in _all_words(place, words):
             categories = {other for other, scope in hit.meaning if evidence.booking.is_credit or scope != "credit"}
             is_ours, others = category.value in categories, categories - {category.value, "TRANSFER", *unheard}
-            if others and (leaf.rule == f"keyword:{hit.phrase}" if is_ours else hit.length > longest):
+            if others and (
+                leaf.rule == f"keyword:{hit.phrase}" if is_ours else hit.length > _longest(category.value, evidence)
+            ):
                 return True
     return False
+
+
+def _longest(category: str, evidence: Evidence) -> int:
+    """The length of the longest word for this category in the texts."""
+    heard = (*_texts(evidence), *_other_texts(evidence))
+    own = (hit.length for place, words in heard for hit in _words(category, place, words))
+    return max(own, default=SHORT_WORD_LENGTH_MAX)
 
 
 def _by_mcc(_category: Verdict, evidence: Evidence) -> Verdict | None:

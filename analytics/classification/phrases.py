@@ -50,20 +50,12 @@ class Phrases(Generic[T]):
         """Every phrase in the text: for each word, at most one that begins there and one that is a part of the word."""
         hits: list[Found[T]] = []
         dull, by_first_word = self._dull, self._index.by_first_word
-        for position, word in enumerate(words):
-            if word in dull:
-                continue
-            candidates = by_first_word.get(word)
-            if not word.isalpha():  # numbers and references contain no compound, and are too many to be cached
-                if candidates is None:
-                    continue
-                part = None
-            else:
+        for position, word in [each for each in enumerate(words) if each[1] not in dull]:
+            candidates, part = by_first_word.get(word), None
+            if word.isalpha():  # numbers and references contain no compound, and are too many to be cached
                 part = self._part(word)
-                if candidates is None and part is None:
-                    if len(dull) < REMEMBERED_WORDS_MAX:
-                        dull.add(word)
-                    continue
+                if candidates is None and part is None and len(dull) < REMEMBERED_WORDS_MAX:
+                    dull.add(word)
             for stem, phrase, meaning in candidates or ():
                 size = len(stem)
                 if size == 1 or tuple(words[position : position + size]) == stem:
@@ -125,4 +117,4 @@ class _Index(Generic[T]):
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text, folded (`analytics.letters.fold`): letters and digits form words, everything else separates
     them, except an apostrophe ("McDonald's" is one word)."""
-    return tuple(_WORD.findall(_APOSTROPHE.sub("", fold(text))))
+    return () if not text else tuple(_WORD.findall(_APOSTROPHE.sub("", fold(text))))

@@ -49,7 +49,7 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = reported.select(REPORTED).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
-    number = Counter(each for text in claimed["references"] for each in text.split(PARTING))
+    number = Counter(PARTING.join(claimed["references"]).split(PARTING))
     bases = []
     for id_, references, day, amount, content in claimed.select(NAMING).iter_rows():
         unique = (each for each in references.split(PARTING) if each and number[each] == 1) if id_ is None else ()
