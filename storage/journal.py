@@ -16,7 +16,7 @@ CHANGES = columns("transaction_id, change")
 
 def change_rows(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
     """One row per transaction with this change: the columns of CHANGES."""
-    return pl.DataFrame({"transaction_id": ids}, schema_overrides=CHANGES).with_columns(change=pl.lit(change))
+    return pl.DataFrame({"transaction_id": ids, "change": [change] * len(ids)}, schema_overrides=CHANGES)
 
 
 def record(

@@ -64,7 +64,7 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
 def _with_zeros(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with zeros in place of numbers of five digits or more, which only identify a booking, card or contract;
     bookings that differ in them alone are then derived once."""
-    texts = rows.select("counterpart_name", "merchant_name", "purpose", "mandate_reference")
+    texts = rows[["counterpart_name", "merchant_name", "purpose", "mandate_reference"]]
     return rows.with_columns(
         pl.Series(text.name, [value and _NUMBER.sub(_zeros, value) for value in text], dtype=pl.String)
         for text in texts.iter_columns()

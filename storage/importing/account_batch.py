@@ -181,7 +181,7 @@ class AccountBatch:
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
         new = self._with_identities(self._take_over(left_over(booked, stored, found)[0]))
-        self._ids = found.select(*PAIRS).sort("place")
+        self._ids = found[[*PAIRS]].sort("place")
         wholes = stored.filter(pl.col("id").is_in(replaced["stored_id"].implode()))
         back = taken_back.prove(
             self._teller,

@@ -56,7 +56,7 @@ def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
     said = pl.read_ndjson(b"\n".join(wordings), schema=IN_JSON)
     references = [as_json(each).decode() if each else "[]" for each in said["references"].to_list()]
     original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]
-    return pl.concat([keys.select(FROM_KEYS), said], how="horizontal").select(
+    return pl.concat([keys[[*FROM_KEYS]], said], how="horizontal").select(
         *_READ,
         pl.Series("reference_keys", references, dtype=pl.String),
         pl.Series("original_amount", original_amounts, dtype=MONEY),

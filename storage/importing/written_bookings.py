@@ -152,13 +152,13 @@ class WrittenBookings:
         if "batch_id" not in bookings.columns:
             of_batch = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
             bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in of_batch.items()})
-        bookings = bookings.select(WRITTEN).sort("place")
+        bookings = bookings[[*WRITTEN]].sort("place")
         for places, wordings in spool.pieces(bookings["place"].to_list()):
             piece = bookings.slice(done, len(places))
             done += len(places)
             ids = [
                 id_ or transaction_id(self._account_id, identity)
-                for id_, identity in piece.select("stored_id", "identity").iter_rows()
+                for id_, identity in piece[["stored_id", "identity"]].iter_rows()
             ]
             keys = piece.with_columns(
                 pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._teller.now)
@@ -175,7 +175,7 @@ class WrittenBookings:
             if change:
                 rows = rows.with_columns(added_state=piece["added_state"], changed_state=pl.lit(state))
                 self.changes.append(journal.change_rows(keys["id"], change))
-                self.written.append(rows.select(*duplicate_flags.WRITTEN))
+                self.written.append(rows[[*duplicate_flags.WRITTEN]])
             self._session.append(table, rows.sort("booking_date", "id", descending=True))
             written.append(keys.select("place", stored_id="id"))
         return pl.concat(written)

@@ -46,16 +46,16 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     else the content. If an id occurs twice with the same day and amount, as where two pages overlap, the last one
     counts.
     """
-    claimed = reported.select(REPORTED).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
+    claimed = reported[[*REPORTED]].with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
     number = Counter(PARTING.join(claimed["references"]).split(PARTING))
     bases = []
-    for id_, references, day, amount, content in claimed.select(NAMING).iter_rows():
+    for id_, references, day, amount, content in claimed[[*NAMING]].iter_rows():
         unique = (each for each in references.split(PARTING) if each and number[each] == 1) if id_ is None else ()
         dated = next((f"{each}|{day}|{amount}" for each in unique), CONTENT + content)
         bases.append(dated if id_ is None else PROVIDER + id_)
-    return claimed.with_columns(base=pl.Series(bases, dtype=pl.String)).select(COMPARED)
+    return claimed.with_columns(base=pl.Series(bases, dtype=pl.String))[[*COMPARED]]
 
 
 def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
