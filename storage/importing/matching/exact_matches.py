@@ -24,7 +24,6 @@ PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
 NO_PAIRS = pl.DataFrame(schema=PAIRS)
 
 REPORTED = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
-NAMING = ("provider_id", "references", "booking_date", "amount_text", "fingerprint")
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "references")
 
 
@@ -49,13 +48,14 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = reported[[*REPORTED]].with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
-    number = Counter(PARTING.join(claimed["references"]).split(PARTING))
-    bases = []
-    for id_, references, day, amount, content in claimed[[*NAMING]].iter_rows():
-        unique = (each for each in references.split(PARTING) if each and number[each] == 1) if id_ is None else ()
-        dated = next((f"{each}|{day}|{amount}" for each in unique), CONTENT + content)
-        bases.append(dated if id_ is None else PROVIDER + id_)
-    return claimed.with_columns(base=pl.Series(bases, dtype=pl.String))[[*COMPARED]]
+    references = claimed["references"].to_list()
+    number = Counter(PARTING.join(references).split(PARTING))
+    number[""] = 0
+    unique = [next((each for each in text.split(PARTING) if number[each] == 1), None) for text in references]
+    day = pl.col("booking_date").dt.to_string("%Y-%m-%d")
+    dated = pl.concat_str(pl.Series(unique, dtype=pl.String), day, "amount_text", separator="|")
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
+    return claimed.with_columns(base=base)[[*COMPARED]]
 
 
 def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
