@@ -127,10 +127,11 @@ def test_what_is_over_or_seen_when_its_turn_comes_is_not_sent_and_what_was_sent_
     made = home.target()
     home.set(quietHours={"from": "13:00", "until": "14:00"})  # noon in UTC is 13:00
     back = booked("2026-11-18", "700.00", "Vermieter", "Miete", gvc="159")
-    home.brings(GIRO, debit(1), back)
+    home.brings(GIRO, debit(1), debit(2), back)
     [failed] = [each for each in home.notices() if each["kind"] == "payment.failed"]
-    [first] = [each for each in home.notices() if each["kind"] == "debit.new"]
+    [first, _] = [each for each in home.notices() if each["kind"] == "debit.new"]
     assert home.page().patch(f"/notices/{first['id']}", json={"state": "read"}).status_code == 200
+    home.set(kinds={"debit.new": "off"})
     home.passes(hours=1)
     assert home.subjects() == [PAYMENT]
     home.brings(GIRO, booked("2026-11-19", "-700.00", "Vermieter", "Miete noch einmal", gvc="117"))

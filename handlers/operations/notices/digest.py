@@ -70,7 +70,12 @@ def said_of(services: Services, operations: Mapping[str, Operation], due: Notice
     and so is no part of a transaction."""
     own, said = services.of(due.user_id), due.content
     wanted, target = settings.find(own, due.user_id), targets.find(own, due.user_id, due.target_id)
-    if wanted is None or target is None or services.clock.now() - due.made_at > LATE_MAX:
+    if (
+        wanted is None
+        or wanted.digest != said["digest"]
+        or target is None
+        or services.clock.now() - due.made_at > LATE_MAX
+    ):
         return None
     told = [kind for kind, how in wanted.kinds.items() if how == "digest"]
     first, last = (date.fromisoformat(said[name]) for name in ("first", "last"))

@@ -80,6 +80,8 @@ def take(
         return _dropped(session, delivery, "gone")
     if not user.has_subscription and delivery.kind != ACCESS:
         return _dropped(session, delivery, "not_allowed")
+    if delivery.what == "notice" and delivery.kind not in (None, ACCESS) and wanted.told(delivery.kind) != "now":
+        return _dropped(session, delivery, "over")
     way = services.ways.get(target.way)
     if way is None:
         return _dropped(session, delivery, "not_here")
