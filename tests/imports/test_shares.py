@@ -26,6 +26,7 @@ from storage.annotations.annotation import Annotation
 from storage.database import Transaction
 from storage.importing import derivation, ingest
 from storage.importing.batches import read_batch
+from storage.notices import stored
 from storage.oauth import grants, shares
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.shares import Share
@@ -475,6 +476,28 @@ def test_an_offer_is_for_the_person_of_this_moment_once_for_a_pair_and_open_for_
     again = [offer(f"person{number}") for number in range(21)]
     assert again[20] == "many"
     assert all(isinstance(each, Share) for each in again[:20])
+
+
+@pytest.mark.requirement("household.shares")
+def test_each_offer_is_told_to_whom_it_is_made_but_of_one_giver_five_a_day(home: Home) -> None:
+    server, own = home.services.authorization, home.services.of(home.ben.id)
+    anna = users.add(
+        home.services.everybody, name="anna", password_hash=None, has_subscription=True, home_currency="EUR",
+        now=home.services.clock.now(),
+    )  # fmt: skip
+
+    def told_after_offer(giver: User) -> int:
+        life = home.services.incarnation.id
+        made = server.shares.offer(giver, "ben", terms=EVERYTHING, ends_at=None, life=life)
+        assert isinstance(made, Share)
+        server.record.write()
+        server.record.note(home.ben.id, "getOffer")  # of another process, which is slower
+        server.record.write()
+        assert server.shares.end(giver, made.id)
+        return len(stored.of_user(own, home.ben.id))
+
+    assert [told_after_offer(home.eva), told_after_offer(anna)] == [1, 2]
+    assert [told_after_offer(home.eva) for _ in range(6)] == [3, 4, 5, 6, 6, 6]
 
 
 @pytest.mark.requirement("household.shares")
