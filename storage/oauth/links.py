@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from storage.database import Session, add_row, names_of, set_values, values_of
+from storage.oauth import shares
 from storage.oauth.moments import with_moments
 
 Kind = Literal["first", "invitation", "password", "sign_in"]
@@ -57,9 +58,13 @@ def end(session: Session, secret_hash: str, *, now: datetime) -> bool:
 
 
 def count_taken_name(session: Session, link: Link, *, at_most: int, now: datetime) -> None:
-    """Count a taken name that was tried with the link, which ends with the last of `at_most`."""
+    """Count a taken name that was tried with the link, which ends with the last of `at_most`, and with it what was
+    offered to whoever uses it."""
     count = link.taken_names + 1
-    set_values(session, "oauth_links", _open(link), taken_names=count, ended_at=now if count >= at_most else None)
+    is_over = count >= at_most
+    is_open = set_values(session, "oauth_links", _open(link), taken_names=count, ended_at=now if is_over else None)
+    if is_open and is_over:
+        shares.end_of_invitation(session, link.secret_hash, now=now)
 
 
 def tell(session: Session, user_id: str, *, now: datetime) -> Link | None:

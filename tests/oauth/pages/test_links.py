@@ -11,6 +11,7 @@ import pytest
 from auth.people.links import TAKEN_NAMES_MAX
 from auth.secret_text import stored_hash
 from storage import users
+from storage.oauth.grants import EVERYTHING
 from tests.oauth.conftest import PASSWORD, fields
 from tests.oauth.pages.test_account import signed_in
 from tests.oauth.pages.test_second_factor import turn_on
@@ -153,13 +154,16 @@ def test_what_cannot_be_used_is_said_and_the_link_still_works(fresh: Any, typed:
 
 
 @pytest.mark.requirement("people.links")
-def test_a_link_learns_of_twenty_taken_names_and_of_no_more(fresh: Any) -> None:
-    link = fresh.server.links.invite()
+def test_a_link_learns_of_twenty_taken_names_and_of_no_more_and_ends_with_its_offer(fresh: Any) -> None:
+    link = fresh.server.shares.invite(fresh.user, None, life="life", terms=EVERYTHING, ends_at=None)
 
     def tries(name: str) -> object:
         return fresh.server.links.become_user(link, name=name, password=NEW, home_currency="EUR", address="a")
 
-    assert [tries("alice") for _ in range(TAKEN_NAMES_MAX)] == ["taken"] * TAKEN_NAMES_MAX
+    assert [tries("alice") for _ in range(TAKEN_NAMES_MAX - 1)] == ["taken"] * (TAKEN_NAMES_MAX - 1)
+    assert len(fresh.server.shares.given_by(fresh.user.id)) == 1
+    assert tries("alice") == "taken"
+    assert fresh.server.shares.given_by(fresh.user.id) == []
     assert [tries("alice"), tries("carla")] == ["over", "over"]
     assert len(users.everyone(fresh.database)) == 2
 
