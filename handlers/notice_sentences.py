@@ -111,8 +111,10 @@ def step_of(kind: str) -> str:
 
 def text_of(message: str, arguments: Mapping[str, str], *, is_narrow: bool = False) -> Message:
     """The sentence of a notice; `is_narrow`: for somebody who may not read all accounts, so that it adds up none of the
-    others."""
+    others. Of one that a newer program has stored, it is the title of its kind."""
     shown = "overdraft.ahead.alone" if is_narrow and message == "overdraft.ahead" else message
+    if shown not in TEXTS:
+        return title_of(".".join(shown.split(".")[:2]))
     return Message(TEXTS[shown], **{name: _argument(name, value) for name, value in arguments.items()})
 
 

@@ -381,6 +381,9 @@ def test_what_was_done_to_access_is_told_on_the_page_alone(home: Noticed) -> Non
     home.eva.services.scheduler._each_round()
     home.do("notices list", state="over")
     assert home.eva.lines[-1].endswith("access.new: Your password was changed.")
+    home.eva.services.everybody.execute("UPDATE notices SET content = replace(content, 'changePassword', 'later')")
+    home.do("notices list", state="over")  # a newer program knows what that is
+    assert home.eva.lines[-1].endswith("access.new: Something about access has changed")
 
 
 @pytest.mark.engine("duckdb")
