@@ -17,7 +17,7 @@ from connectors.ways import Address, AddressRefused, Letter, LetterOutcome
 NEVER = frozenset(["blink1", "dbus", "gio", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"])
 """Schemes that write to this machine itself."""
 SECONDS_MAX = 20
-ADDRESS = re.compile(r"([a-z0-9]{2,20})://[!->@-~]{1,1000}(\?[!-~]*)?")
+ADDRESS = re.compile(r"[a-z0-9]+://[!->@-~]{1,1000}(\?[!-~]*)?")
 MEMBERS = re.compile(r"\?((priority|tags|channel)=[A-Za-z0-9_,.-]{1,100}(&|$))*")
 KINDS = "This server sends to addresses of these kinds alone: {schemes}"
 MEMBERS_ALONE = "Nothing but priority, tags and channel may follow the question mark"
@@ -45,15 +45,18 @@ class ByApprise:
 
     def checked(self, given: Any) -> Address:
         """The address, which Apprise can write to. Raises AddressRefused."""
-        text = given if isinstance(given, str) else ""
-        found = ADDRESS.fullmatch(text)
-        if found is None or found[1] not in self._schemes or found[1] in NEVER:
+        text = given.strip() if isinstance(given, str) else ""
+        scheme = text.partition("://")[0]
+        if scheme not in self._schemes or scheme in NEVER:
             raise AddressRefused(KINDS, schemes=", ".join(sorted(self._schemes)))
-        if not MEMBERS.fullmatch(found[2] or "?"):
+        found = ADDRESS.fullmatch(text)
+        if found is None:
+            raise AddressRefused(UNKNOWN)
+        if not MEMBERS.fullmatch(found[1] or "?"):
             raise AddressRefused(MEMBERS_ALONE)
         if not self._ask(text, None).get("isTaken"):
             raise AddressRefused(UNKNOWN)
-        return Address(sealed=text, scheme=found[1], last=text.partition("?")[0][-4:])
+        return Address(sealed=text, scheme=scheme, last=text.partition("?")[0][-4:])
 
     def send(self, address: str, letter: Letter) -> LetterOutcome:
         """Send the letter as plain text; what came of it, after 20 seconds at most."""

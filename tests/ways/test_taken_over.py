@@ -1,8 +1,11 @@
 """Strangers, in payees or on somebody's page, open nothing, silence nobody, and have nobody written to unasked."""
 
+from datetime import date
+
 import pytest
 
 from analytics.notices.found import INTERRUPTS
+from analytics.notices.hours import counts_of
 from connectors.ways.plain import plain
 from handlers.operations.notices.turns import MAILS_MAX
 from storage.notices.ways import settings
@@ -42,6 +45,13 @@ def test_a_payee_opens_nothing_in_a_letter_either(home: Reached) -> None:
     home.brings(GIRO, stranger)
     [mail] = home.mails(1)
     assert "Www. evil. example all collected 9.00 EUR" in mail.get_content()
+
+
+def test_a_day_that_a_wrong_clock_has_counted_holds_up_nothing() -> None:
+    day = date(2026, 11, 30)
+    assert counts_of({"on": "2026-12-02", "codes": 3}, day) == {"on": "2026-12-02", "codes": 3}
+    assert counts_of({"on": "2026-12-03", "codes": 3}, day) == {"on": "2026-11-30"}
+    assert counts_of({"on": "2026-11-29", "codes": 3}, day) == counts_of({}, day) == {"on": "2026-11-30"}
 
 
 def test_that_nobody_is_to_be_told_of_access_any_more_is_still_told(home: Reached) -> None:
