@@ -25,8 +25,7 @@ class Pushed:
             "ServiceWorker.workerRegistrationUpdated", lambda told: registrations.extend(told["registrations"])
         )
         self._session.send("ServiceWorker.enable")
-        while not registrations:
-            page.wait_for_timeout(20)
+        until(page, lambda: bool(registrations))
         self._id, self.scope = registrations[0]["registrationId"], registrations[0]["scopeURL"]
 
     def deliver(self, data: str) -> None:
@@ -34,12 +33,24 @@ class Pushed:
         self._session.send("ServiceWorker.deliverPushMessage", {**of, "data": data})
 
 
+def until(page: Page, is_so: Callable[[], bool]) -> None:
+    """Look until it is so, for a minute."""
+    for _ in range(3000):
+        if is_so():
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError("it never came to it")
+
+
 def shown(page: Page, is_it: Callable[[list[list[Any]]], bool]) -> list[list[Any]]:
     """What the device shows once it is so."""
     found: list[list[Any]] = []
-    while not found or not is_it(found):
-        page.wait_for_timeout(20)
-        found = page.evaluate(SHOWN)
+
+    def look() -> bool:
+        found[:] = page.evaluate(SHOWN)
+        return bool(found) and is_it(found)
+
+    until(page, look)
     return found
 
 

@@ -14,7 +14,7 @@ from handlers.languages import catalogue
 from handlers.web.app import CONTRACT_FILE
 from tests.contract.demo_server import Demo, running_demo
 from tests.page.conftest import Opening, is_shown
-from tests.page.test_installed import Pushed, shown
+from tests.page.test_installed import Pushed, shown, until
 from tests.ways.push_service import PushService, SubscribedBrowser
 
 # A browser without a network has no push service: what it says of its subscription is that of the test
@@ -75,8 +75,7 @@ class Person:
     def said(self, number: int) -> list[dict[str, Any]]:
         """What the push service has of this browser, once it is so much."""
         heard = self.maker.heard[self.browser.endpoint.removeprefix(self.maker.origin)]
-        while len(heard) < number:
-            self.page.wait_for_timeout(50)
+        until(self.page, lambda: len(heard) >= number)
         assert self.maker.complaints == []
         return [self.browser.read(body) for _, body in heard]
 
@@ -170,8 +169,7 @@ def test_signing_out_ends_it_and_whoever_comes_next_in_this_browser_begins_with_
     eva.context.clear_cookies()  # the session ran out: what was added stays
     eva.sign_in("demo")
     eva.open("/")
-    while eva.is_subscribed():  # it was somebody else's, whose sentences are nobody else's
-        eva.page.wait_for_timeout(50)
+    until(eva.page, lambda: not eva.is_subscribed())  # it was somebody else's, whose sentences are nobody else's
 
 
 @pytest.mark.requirement("page.push")
@@ -185,8 +183,7 @@ def test_another_key_of_the_store_subscribes_anew_and_asks_for_the_code_once_mor
     before = eva.page.evaluate("localStorage.made")
     eva.demo.command("notices", "renew-push-key")
     eva.open("/")
-    while eva.page.evaluate("localStorage.made") == before:
-        eva.page.wait_for_timeout(50)
+    until(eva.page, lambda: eva.page.evaluate("localStorage.made") != before)
     eva.open()
     expect(eva.targets().filter(has_text="Works")).to_have_count(0)
 

@@ -28,11 +28,13 @@ export async function subscribe(wholeSentences) {
   return told(await subscription((await change("GET", "/notices/push-key")).key), wholeSentences);
 }
 
-// The one address of a script that the policy of the page lets anybody name
-const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => address("/worker.js") });
+let policy; // made once: the one address of a script that the policy of the page lets anybody name
 
-const register = () =>
-  navigator.serviceWorker.register(/** @type {string} */ (policy?.createScriptURL("") ?? address("/worker.js")), { scope: address("/"), updateViaCache: "none" });
+function register() {
+  policy ??= globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => address("/worker.js") });
+  const script = /** @type {string} */ (policy?.createScriptURL("") ?? address("/worker.js"));
+  return navigator.serviceWorker.register(script, { scope: address("/"), updateViaCache: "none" });
+}
 
 async function subscription(key) {
   const { pushManager } = await navigator.serviceWorker.ready;
