@@ -85,7 +85,8 @@ class Way(Protocol):
         """The address as its person gave it, without asking anybody. Raises AddressRefused."""
 
     def send(self, address: str, letter: Letter) -> LetterOutcome:
-        """Send a letter to an address (`Address.sealed`) within 20 seconds; what comes of it is an outcome."""
+        """Send a letter to an address (`Address.sealed`) within two and a half minutes, mostly seconds; what comes of
+        it is an outcome."""
 
     def close(self) -> None:
         """End what was begun for sending."""

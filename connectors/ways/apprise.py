@@ -22,6 +22,7 @@ MEMBERS = re.compile(r"\?((priority|tags|channel)=[A-Za-z0-9_,.-]{1,100}(&|$))*"
 KINDS = "This server sends to addresses of these kinds alone: {schemes}"
 MEMBERS_ALONE = "Nothing but priority, tags and channel may follow the question mark"
 UNKNOWN = "Apprise knows no such address, or it has more than one receiver"
+NOT_NOW = "Apprise does not answer at present. Try again in a minute"
 _LATER = ("timeout", "no_answer", "not_connected", "name_not_found", "certificate")
 
 
@@ -54,8 +55,9 @@ class ByApprise:
             raise AddressRefused(UNKNOWN)
         if not MEMBERS.fullmatch(found[1] or "?"):
             raise AddressRefused(MEMBERS_ALONE)
-        if not self._ask(text, None).get("isTaken"):
-            raise AddressRefused(UNKNOWN)
+        answer = self._ask(text, None)
+        if not answer.get("isTaken"):
+            raise AddressRefused(UNKNOWN if "isTaken" in answer else NOT_NOW)
         return Address(sealed=text, scheme=scheme, last=text.partition("?")[0][-4:])
 
     def send(self, address: str, letter: Letter) -> LetterOutcome:

@@ -6,11 +6,12 @@ import smtplib
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC
 from email.headerregistry import Address as MailAddress
+from email.headerregistry import HeaderRegistry, UnstructuredHeader
 from email.message import EmailMessage
-from email.policy import SMTP
+from email.policy import SMTP, Policy
 from email.utils import format_datetime, parseaddr
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,11 +22,25 @@ from connectors.ways import DELIVERED, Address, AddressRefused, Letter, LetterOu
 
 SCHEME = "mailto"
 SECONDS = 10.0  # for each step of a conversation with the server
+LETTER_TAKES = 2.5  # times as long as other steps: what looks at a letter takes its time
 ADDRESS = re.compile(
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{2,63}"
 )
 NO_ADDRESS = "email: must be one address such as eva@example.org"
 PORTS = {"smtp": 587, "smtps": 465}
+
+
+class _Whole(UnstructuredHeader):
+    """A header of one long word, which stays whole: Python would fold it into encoded words, which are no address."""
+
+    def fold(self, *, policy: Policy) -> str:
+        """The header in one line."""
+        return f"{self.name}: {self}{policy.linesep}"  # type: ignore[attr-defined]  # of BaseHeader, which comes in
+
+
+HEADERS = HeaderRegistry()
+HEADERS.map_to_type("list-unsubscribe", _Whole)  # type: ignore[arg-type]  # which makes a BaseHeader of it
+MAIL = SMTP.clone(header_factory=HEADERS)
 
 
 class MailServer(Struct, frozen=True, kw_only=True):
@@ -81,6 +96,8 @@ class Mail:
         self._name, self._address = parseaddr(sender)
         self._seconds = seconds
         self._tls = tls or ssl.create_default_context()
+        if server.is_here and tls is None:  # nobody listens between, and its certificate is its own
+            self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
     def checked(self, given: Any) -> Address:
         """One plain address; raises AddressRefused."""
@@ -97,8 +114,10 @@ class Mail:
                 server.send_message(message, self._address, [address])
         except smtplib.SMTPRecipientsRefused as error:
             return _refusal(max(code for code, _ in error.recipients.values()))
-        except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
+        except smtplib.SMTPDataError as error:
             return _refusal(error.smtp_code)
+        except smtplib.SMTPSenderRefused as error:  # the operator's trouble, not this address's
+            return LetterOutcome(state="later", reason="not_allowed" if error.smtp_code >= 500 else "too_many")
         except (smtplib.SMTPNotSupportedError, smtplib.SMTPAuthenticationError):
             return LetterOutcome(state="later", reason="not_allowed")
         except ssl.SSLError:
@@ -119,7 +138,7 @@ class Mail:
 
     def written(self, address: str, letter: Letter) -> EmailMessage:
         """The letter as a message. What a stranger wrote stands in one line of the subject, or in the text."""
-        message = EmailMessage(policy=SMTP)
+        message = EmailMessage(policy=MAIL)
         message["From"] = MailAddress(_line(self._name), addr_spec=self._address)
         message["To"] = MailAddress(addr_spec=address)
         message["Subject"] = _line(letter.title)
@@ -139,13 +158,19 @@ class Mail:
             server: smtplib.SMTP = smtplib.SMTP_SSL(place.host, place.port, timeout=self._seconds, context=self._tls)
         else:
             server = smtplib.SMTP(place.host, place.port, timeout=self._seconds)
-        with server:
+        try:
             server.ehlo_or_helo_if_needed()
-            if not place.is_safe_from_start and not place.is_here:
+            if not place.is_safe_from_start and (server.has_extn("starttls") or not place.is_here):
                 server.starttls(context=self._tls)  # raises where the server has no TLS
             if place.user:
                 server.login(place.user, place.password)
+            if server.sock is not None:
+                server.sock.settimeout(self._seconds * LETTER_TAKES)
             yield server
+            with suppress(OSError, smtplib.SMTPException):
+                server.quit()  # the letter was taken, whatever the answer
+        finally:
+            server.close()
 
 
 def _refusal(code: int) -> LetterOutcome:

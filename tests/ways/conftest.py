@@ -167,6 +167,7 @@ class Reached(Noticed):
         while not is_so():
             assert time.monotonic() < end, "it never came to it"
             self.sender.round()
+            time.sleep(0.01)
 
     def quiet(self) -> None:
         """Send until nothing is due and nothing under way."""

@@ -59,6 +59,9 @@ def test_a_letter_is_plain_and_names_itself_and_the_way_out_of_it(server: MailSe
     assert mail["List-Unsubscribe"] == "<https://bank.example.org/account/leave?of=abc>"
     assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert mail.get_content_type() == "text/plain"
+    long = replace(LETTER, leave="https://bank.example.org/account/leave?of=" + "a1" * 60)
+    written = Mail(mail_server("smtps://mail.example.org"), "bank@example.org").written("eva@example.org", long)
+    assert f"\r\nList-Unsubscribe: <{long.leave}>\r\n".encode() in written.as_bytes()
     text = mail.get_content().replace("\r\n", "\n")
     assert text == "Grüße\n.\nQUIT\n\nhttps://bank.example.org/?notice=ntc_1\n"
 
@@ -72,6 +75,9 @@ def test_what_is_not_on_this_machine_hears_nothing_without_tls(
     assert safe.said == ["EHLO", "STARTTLS", "EHLO TLS", "AUTH TLS", "MAIL TLS", "RCPT TLS", "DATA TLS", "QUIT TLS"]
     strict = Mail(there, "bank@example.org").send("eva@example.org", LETTER)
     assert strict == LetterOutcome(state="later", reason="certificate")
+    here = Mail(mail_server(f"smtp://eva:secret@localhost:{safe.port}"), "bank@example.org")
+    assert here.send("eva@example.org", LETTER).state == "delivered"  # by a certificate of its own
+    assert safe.said[-1] == "QUIT TLS"
     far = mail_server(f"smtp://eva:secret@127.0.0.2:{server.port}")
     assert not far.is_here
     assert "secret" not in repr(mail_server("smtps://eva:secret@mail.example.org"))
@@ -85,12 +91,15 @@ def test_a_server_that_refuses_is_slow_or_gone_is_told_apart(server: MailServer)
     for command, answer, state, reason in (
         ("RCPT", "550 no such mailbox", "refused", "refused"),
         ("RCPT", "451 try later", "later", "too_many"),
-        ("MAIL", "552 no more", "refused", "refused"),
+        ("MAIL", "552 no more", "later", "not_allowed"),
         ("DATA", "554 spam", "refused", "refused"),
         ("MAIL", "421 busy", "later", "too_many"),
     ):
         server.answers[command] = [answer]
         assert sent(server) == LetterOutcome(state=state, reason=reason), answer  # type: ignore[arg-type]
+    server.answers["QUIT"] = ["500 what"]
+    assert sent(server).state == "delivered"
+    server.came.clear()
     server.silent.add("MAIL")
     assert sent(server, seconds=0.2) == LetterOutcome(state="later", reason="timeout")
     server.close_listening()

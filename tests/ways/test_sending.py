@@ -9,7 +9,7 @@ from handlers.operations.notices import sending
 from handlers.operations.notices.sending import NoticeSender
 from storage import users
 from storage.changes import incarnation
-from storage.notices.ways import deliveries
+from storage.notices.ways import deliveries, targets
 from storage.store_facts import remember
 from tests.imports.test_change_feed import GIRO, booked
 from tests.ways.conftest import Reached
@@ -65,6 +65,12 @@ def test_nothing_is_sent_of_what_was_there_before_or_of_what_is_switched_off(hom
     assert home.subjects() == []
     home.brings(GIRO, debit(3))
     assert home.subjects() == [PAYMENT]
+    home.set(quietHours={"from": "00:00", "until": "23:59"})
+    home.brings(GIRO, debit(5))
+    assert home.subjects() == [PAYMENT]
+    home.set(quietHours=None, kinds={"debit.new": "off"})
+    assert home.subjects() == [PAYMENT]
+    home.set(kinds={"debit.new": "now"})
     users.set_subscription(home.services.everybody, home.eva.user.id, active=False)
     home.brings(GIRO, debit(4))
     assert home.subjects() == [PAYMENT]
@@ -170,7 +176,7 @@ def test_a_letter_is_sent_again_if_nobody_knows_what_came_of_it_and_by_one_of_tw
     assert deliveries.claim(everybody, due, until=now + sending.LEASE) is not None
     assert deliveries.claim(everybody, due, until=now + sending.LEASE) is None
     assert home.subjects() == []  # the other process is at it
-    home.passes(seconds=91)
+    home.passes(seconds=181)
     assert home.subjects() == [PAYMENT]
 
 
@@ -180,4 +186,35 @@ def test_a_restored_store_sends_nothing_that_waited_in_the_backup(home: Reached)
     home.brings(GIRO, debit(1))
     remember(home.services.everybody, incarnation.PLACE, "elsewhere")
     incarnation.of_store(home.services.store)
+    made = home.page().get("/notices/targets").json()["targets"][0]
+    assert home.page().delete(f"/notices/targets/{made['id']}").status_code == 204
+    remember(home.services.everybody, incarnation.PLACE, "there")
+    incarnation.of_store(home.services.store)
     assert home.subjects() == []
+    for table, column in targets.OF_ONE.items():
+        rows = home.services.everybody.rows(f"SELECT 1 FROM {table} WHERE {column} = $1", made["id"])
+        assert rows == [], table
+
+
+def test_no_more_than_twenty_mails_a_day_go_to_a_person(home: Reached) -> None:
+    made = home.target()
+    user_id, now = home.eva.user.id, home.services.clock.now()
+    for number in range(22):
+        deliveries.add(home.services.everybody, user_id, target_id=made["id"], what="test", now=now, id_=f"{number}")
+    assert len(home.subjects()) == 19  # and the code
+    assert [each["reason"] for each in home.deliveries(made) if each["state"] == "dropped"] == ["limit"] * 3
+    assert home.page().delete(f"/notices/targets/{made['id']}").status_code == 204
+    assert home.subjects()[19:] == ["No more notices come here"]
+
+
+def test_a_mail_server_that_is_away_uses_up_no_letters(home: Reached) -> None:
+    home.opened()
+    home.target()
+    home.server.answers["MAIL"] = ["421 busy"] * 20
+    home.brings(GIRO, *(debit(number) for number in range(3)))
+    for minutes in (0, 1.1, 5.1, 15.1, 45.1, 120.1):
+        home.passes(minutes=minutes)
+        home.quiet()
+    home.server.answers.clear()
+    home.passes(minutes=360.1)
+    assert home.subjects() == [PAYMENT] * 3

@@ -16,7 +16,7 @@ from handlers.web.request import Request
 from handlers.work.services import Services
 from storage.database import Session, Transaction
 from storage.notices import of_access
-from storage.notices.ways import settings
+from storage.notices.ways import deliveries, settings
 from storage.notices.ways.settings import NoticeSettings
 
 OF_THE_PAGE = "How you are told is said on this service's own page, not by an app"
@@ -50,6 +50,7 @@ def set_notice_settings(services: Services, request: Request, *, body: Mapping[s
         if before.told(of_access.KIND) == "now" != wanted.told(of_access.KIND):
             of_access.tell_of(session, user_id, of_access.SILENCED, now.isoformat(timespec="hours"), now=now)
         settings.keep(session, user_id, wanted, digest_at=next_digest(now, zone, wanted.digest))
+        deliveries.release(session, user_id, now=now)
         return wanted
 
     return _shape(services.of(user_id).atomically(work))

@@ -27,7 +27,7 @@ LOOK_EVERY = 2.0  # seconds between two looks at what is due
 SENT_AT_ONCE = 16
 LOOKED_AT = 100
 OF_EACH_USER = 4  # of these, so that slow receivers of one person hold up nobody else
-LEASE = timedelta(seconds=90)  # a way has 20 seconds
+LEASE = timedelta(minutes=3)  # a way has less
 PAUSES = tuple(timedelta(minutes=each) for each in (1, 5, 15, 45, 120, 360, 720))
 REFUSALS_MAX = 5
 REFUSED_FOR = timedelta(hours=1)

@@ -108,6 +108,9 @@ def create_notice_target(services: Services, request: Request, *, body: Mapping[
         return target
 
     made = _sealing(services, user_id, work)
+    if made is not target and made.state == "working":  # the process that had it work may have died on the way
+        others = targets.owned_elsewhere(services.everybody, made.only_of, but=made.id)
+        _end_elsewhere(services, [each for each in others if each.created_at < made.created_at])
     return Answer(body=_shape(made), status=201 if made is target else 200)
 
 

@@ -51,9 +51,9 @@ class _LetterTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_mailed(self) -> bool:
-        """Whether there were few enough mails today, of which this is counted as one. What was done to access has its
-        own bound: whoever steals a session could use up this one."""
-        if self.delivery.kind == ACCESS or self.delivery.what == "removed":
+        """Whether there were few enough mails today, of which this is counted as one when it is tried first. What was
+        done to access has its own bound: whoever steals a session could use up this one."""
+        if self.delivery.kind == ACCESS or self.delivery.what == "removed" or self.delivery.attempts:
             return True
         self.counted["mails"] = self.counted.get("mails", 0) + 1
         return bool(self.counted["mails"] <= MAILS_MAX)
@@ -149,7 +149,7 @@ def _of_notice(turn: _LetterTurn) -> Said | str:
         return "over"
     if delivery.what == "over":
         before = deliveries.of_notice(session, delivery.user_id, delivery.target_id, notice.id)
-        was_told = any(each.what == "notice" and each.state == "delivered" for each in before)
+        was_told = any(each.is_of_notice and each.state == "delivered" for each in before)
         is_over = notice.state in ("over", "withdrawn")
         return letters.of_end(notice, is_whole=turn.target.whole_sentences) if was_told and is_over else "over"
     shown = {each.id for each in accounts.of_user(session, delivery.user_id)}
@@ -174,6 +174,7 @@ def _within_a_day(turn: _LetterTurn, notice: Notice) -> Said | str:
     first = turn.counted.setdefault("more", {}).setdefault(turn.target.id, turn.delivery.id)
     if first != turn.delivery.id:
         return "limit"
+    deliveries.set_count(turn.session, turn.delivery)
     waiting = deliveries.waiting(turn.session, turn.delivery.user_id, turn.target.id)
     others = {each.notice_id for each in waiting if each.what == "notice" and each.kind != ACCESS}
     return letters.of_more(len(others - set(told)))

@@ -38,6 +38,11 @@ class NoticeDelivery(Struct, frozen=True, kw_only=True):
     attempts: Sequence[Mapping[str, Any]]
     made_at: datetime
 
+    @property
+    def is_of_notice(self) -> bool:
+        """Whether it tells of its notice, and not how many more there are."""
+        return self.what == "notice" and not self.content
+
 
 COLUMNS = names_of(NoticeDelivery)
 
@@ -120,6 +125,21 @@ def settle(session: Session, claimed: NoticeDelivery, **values: Any) -> bool:
     return set_values(session, "notice_deliveries", which, is_claimed=False, **attempts, **values)
 
 
+def set_count(session: Session, claimed: NoticeDelivery) -> None:
+    """Note that a letter says how many more notices there are, instead of its own."""
+    which = {"user_id": claimed.user_id, "id": claimed.id}
+    set_values(session, "notice_deliveries", which, content=as_json({"isCount": True}))
+
+
+def release(session: Session, user_id: str, *, now: datetime) -> None:
+    """Make due at once what waits for the end of a user's quiet hours, since these have changed."""
+    session.execute(
+        "UPDATE notice_deliveries SET due_at = $2 WHERE user_id = $1 AND due_at > $2 AND NOT is_claimed"
+        " AND attempts = '[]'",
+        *(user_id, now),
+    )
+
+
 def release_all(session: Session, *, now: datetime) -> None:
     """Make due at once what a previous process was sending when it ended; only for a store that one process opens."""
     session.execute("UPDATE notice_deliveries SET due_at = $1, is_claimed = FALSE WHERE is_claimed", now)
@@ -139,6 +159,7 @@ def past_all(session: Session) -> None:
     session.execute(
         "UPDATE notice_settings SET digest_at = TIMESTAMP '1970-01-01 00:00:00' WHERE digest_at IS NOT NULL"
     )
+    targets.forget(session)
 
 
 def last(session: Session, user_id: str, target_id: str) -> list[NoticeDelivery]:
@@ -185,12 +206,13 @@ def forget(session: Session, *, now: datetime) -> None:
     """Delete letters that are long done, and those that have been due for so long that no process sends."""
     session.execute("DELETE FROM notice_deliveries WHERE made_at < $1", now - KEPT_FOR)
     session.execute("DELETE FROM notice_deliveries WHERE due_at < $1", now - GIVEN_UP_AFTER)
+    targets.forget(session)
 
 
 def _was_told(session: Session, user_id: str, target_id: str, notice_id: str) -> bool:
     """Whether the target was told of the notice, or is just being told, and not yet that it is over."""
     before = of_notice(session, user_id, target_id, notice_id)
-    return bool(before) and before[0].what == "notice" and (before[0].state == "delivered" or before[0].is_claimed)
+    return bool(before) and before[0].is_of_notice and (before[0].state == "delivered" or before[0].is_claimed)
 
 
 def _delivery(row: Row) -> NoticeDelivery:

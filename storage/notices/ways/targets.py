@@ -9,7 +9,7 @@ from msgspec import Struct
 from storage.database import Row, Session, add_row, names_of, set_values, values_of
 
 State = Literal["unconfirmed", "working", "paused", "removed"]
-OF_ONE = {"notice_targets": "id", "notice_deliveries": "target_id", "connection_secrets": "connection_id"}
+OF_ONE = {"connection_secrets": "connection_id", "notice_deliveries": "target_id", "notice_targets": "id"}
 """For each table, the column with the id of the target that a row belongs to."""
 
 
@@ -106,6 +106,16 @@ def remove(session: Session, user_id: str, id_: str) -> None:
     """Delete the target with its address and its deliveries."""
     for table, column in OF_ONE.items():
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND {column} = $2", user_id, id_)
+
+
+def forget(session: Session) -> None:
+    """Delete the removed targets whose last sentence will never be sent."""
+    for table, column in OF_ONE.items():
+        session.execute(
+            f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM notice_targets AS t WHERE t.user_id = {table}.user_id"
+            f" AND t.id = {table}.{column} AND t.state = 'removed' AND NOT EXISTS (SELECT 1 FROM notice_deliveries AS d"
+            " WHERE d.user_id = t.user_id AND d.target_id = t.id AND d.state = 'waiting'))"
+        )
 
 
 def _drop_waiting(session: Session, user_id: str, id_: str, reason: str) -> None:
