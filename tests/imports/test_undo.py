@@ -6,12 +6,15 @@ from random import Random
 
 import pytest
 
+from analytics.records import AccountRecord
 from storage import jobs
-from storage.undo_and_merge import undoable_imports
+from storage.undo_and_merge import rebuild, undoable_imports
 from storage.undo_and_merge.rebuild import ImportNotKept, ImportRunning, ImportUnknown
 from tests.conftest import seeds
 from tests.imports.household import TABLES, Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
+from tests.imports.test_change_feed import GIRO as LIVE
+from tests.imports.test_change_feed import Life, booked
 
 FILES = {
     "0 before.xml": camt(
@@ -173,3 +176,25 @@ def test_what_was_there_before_is_kept_with_every_column(eva: Household, table: 
     )
     kept, now = (eva.services.everybody.rows(f"SELECT {columns}", name) for name in (f"earlier_{table}", table))
     assert kept == now
+
+
+@pytest.mark.requirement("imports.undo")
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_what_another_account_shows_for_a_hidden_one_is_in_one_place_after_an_undo_and_gone_with_its_account(
+    eva: Household, is_deleted: bool
+) -> None:
+    life, other = Life(eva), AccountRecord(stable_key="other", currency="EUR", name="Zweites")
+    usual = [booked(f"2026-{month:02}-09", f"-{month}.00", "Kino", "Kauf") for month in range(5, 11)]
+    life.bring(LIVE, *usual)
+    life.bring(other, *usual)  # hides the first one until it is said whether they are the same
+    gym = booked("2026-11-17", "-29.90", "Fitnesswelt", "Beitrag")
+    life.bring(LIVE, gym, of=life.files)
+    life.bring(LIVE, gym)
+    if is_deleted:
+        everybody, now = eva.services.everybody, eva.services.clock.now()
+        first = str(life.account(LIVE))
+        everybody.atomically(lambda session: rebuild.delete(session, user=eva.user, account_id=first, now=now))
+    else:
+        eva.undo(undoable_imports.of_user(eva.services.everybody, eva.user.id)[2].job_id)
+    rows = eva.services.everybody.rows("SELECT account_id FROM transactions WHERE counterpart_name = 'Fitnesswelt'")
+    assert [row["account_id"] for row in rows] == ([] if is_deleted else [life.account(other)])
