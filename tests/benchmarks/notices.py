@@ -7,7 +7,7 @@ incident but none (bills by use, tickets bought twice, cash desks that collect b
 In the second year things happen to it, each labelled with the day on which it can be known. Quiet households have money
 and no incidents. A look calls what handlers.work.sync.notices.look calls, on the bookings until then; what it found
 before is not told again. Right is a notice of the right kind about the right cause, by the day after it can be known.
-Works on a few households at a time, and says how far it is; --page writes the table into docs/notices.md.
+Works on a few households at a time, and says how far it is; --page writes what it found into docs/notices.md.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from decimal import Decimal
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
+from textwrap import wrap
 from typing import Any
 
 import polars as pl
@@ -45,6 +46,7 @@ KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "incom
 IBAN = "DE02120300000000202051"
 PIECE = 25  # households at once
 PRECISION, RECALL = 0.95, 0.9  # what is asked of each kind
+SAID = "Told by the next day were"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "notices.md"
 
 
@@ -213,13 +215,18 @@ class Score:
             said = dict(finding.arguments)
             self.lines.append(f"wrong {each.id} {each.name} {day} {finding.kind} {finding.day} {said}")
 
-    def table(self) -> str:
-        """A line for each kind."""
-        lines = ["| kind | happened | told by the next day | wrong |", "|---|---|---|---|"]
-        for kind in KINDS:
-            happened = self.right[kind] + self.missed[kind]
-            lines.append(f"| `{kind}` | {happened} | {self.right[kind]} | {self.wrong[kind]} |")
-        return "\n".join(lines)
+    def text(self) -> str:
+        """What the page says of it."""
+        kinds = [
+            f"`{kind}` {self.right[kind]} of {self.right[kind] + self.missed[kind]}"
+            + (f" ({self.wrong[kind]} wrong)" if self.wrong[kind] else "")
+            for kind in KINDS
+        ]
+        said = (
+            f"{SAID} {', '.join(kinds)}. Quiet ones heard {self.quiet or 'nothing'}. The median is a notice in"
+            f" {1 / (median(self.a_week) or 1):.0f} weeks, the most {max(self.a_week):.1f} a week."
+        )
+        return "\n".join(wrap(said, 120, break_on_hyphens=False))
 
     def below(self) -> list[str]:
         """The kinds that are not right as often as is asked."""
@@ -249,7 +256,7 @@ def main() -> None:
     for name, default in (("--households", 500), ("--quiet", 100), ("--seed", 1), ("--workers", 2)):
         given.add_argument(name, type=int, default=default)
     given.add_argument("--wrong", action="store_true", help="print what was wrong and what was missed")
-    given.add_argument("--page", action="store_true", help="write the table into docs/notices.md")
+    given.add_argument("--page", action="store_true", help="write what it found into docs/notices.md")
     asked = given.parse_args()
     every = [
         *((number, asked.seed, False) for number in range(asked.households)),
@@ -264,14 +271,10 @@ def main() -> None:
             print(*found.lines if asked.wrong else (), sep="\n", end="\n" if asked.wrong and found.lines else "")
             print(f"{done} of {len(every)}: {dict(score.right)} wrong {dict(score.wrong)} missed {dict(score.missed)}"
                   f" quiet {score.quiet}", flush=True)  # fmt: skip
-    said = (
-        f"{score.table()}\n\nThe median is a notice in {1 / (median(score.a_week) or 1):.0f} weeks, the most"
-        f" {max(score.a_week):.1f} a week. Quiet ones heard {score.quiet or 'nothing'}."
-    )
-    print(said, "", f"below what is asked: {score.below() or 'none'}", sep="\n")
+    print(score.text(), "", f"below what is asked: {score.below() or 'none'}", sep="\n")
     if asked.page:
-        before, _, _ = PAGE.read_text().partition("| kind | happened |")
-        PAGE.write_text(f"{before}{said}\n")
+        before, _, _ = PAGE.read_text().partition(SAID)
+        PAGE.write_text(f"{before}{score.text()}\n")
 
 
 if __name__ == "__main__":
