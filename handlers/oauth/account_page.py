@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ from handlers.oauth.rendering import clamp_name, page_headers
 from handlers.oauth.site import OPERATOR_PAGE, SETUP_PAGE, Site, Visit
 from handlers.work.sync.reminders import consent_ends_within
 from storage.connections import NEED_USER
+from storage.notices.ways import ending
 from storage.oauth.grants import Grant
 from storage.oauth.simplefin import SetupToken
 from storage.users import User
@@ -192,7 +194,7 @@ def end_calendar_address(site: Site, _visit: Visit, _browser: Browser, user: Use
 
 def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Change the password, if the current one is right; this browser gets a new session and all others are signed out.
-    All apps' access and the address of the calendar end, too, if that is ticked."""
+    All apps' access, the address of the calendar and the addresses to which notices go end, too, if that is ticked."""
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, at="password", error="different")
@@ -206,6 +208,8 @@ def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> R
     if "end_apps" in visit.form:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
         site.server.calendar.revoke(user.id)
+        ended = partial(ending.end_all, user_id=user.id, now=site.services.clock.now())
+        site.services.of(user.id).atomically(ended)
     response = site.redirect(site.address("/account?notice=password_changed"))
     site.cookies.set_session(response, outcome.browser)
     return response

@@ -312,7 +312,7 @@ def surroundings(server: AuthorizationServer, database: OpenStore | None) -> Any
         connecting=SimpleNamespace(sources={}, disconnect=lambda _ended: ()),
         incarnation=SimpleNamespace(id="life"),
         households=SimpleNamespace(round=lambda _share_id: None),
-        clock=SimpleNamespace(today=lambda: START.date()),
+        clock=SimpleNamespace(today=lambda: START.date(), now=lambda: START),
         scheduler=SimpleNamespace(last_round_at=START.timestamp()),
         of=lambda _user_id: database,
         backed_up_at=lambda: None,

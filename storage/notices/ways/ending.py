@@ -29,6 +29,13 @@ def end_of_sessions(session: Session, user_id: str, is_ended: Callable[[str], bo
         end(session, each, now=now)
 
 
+def end_all(session: Session, user_id: str, *, now: datetime) -> None:
+    """End all targets of the user, such as those that somebody else has added."""
+    session.changes(user_id)
+    for each in targets.of_user(session, user_id):
+        end(session, each, now=now)
+
+
 def follow_session(session: Session, user_id: str, before: str, after: str) -> None:
     """The same browser has another session now, by the hashes of both."""
     set_values(session, "notice_targets", {"user_id": user_id, "session_hash": before}, session_hash=after)

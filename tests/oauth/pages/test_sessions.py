@@ -1,12 +1,15 @@
 """The browsers in which a person is signed in: listed on /account, and ended there."""
 
 import re
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
 import pytest
 
 from handlers.oauth.agents import agent_name
+from storage.notices.ways import deliveries, targets
+from storage.notices.ways.targets import NoticeTarget
 from tests.oauth.conftest import PASSWORD
 from tests.oauth.pages.test_account import NEW, forms, signed_in
 
@@ -57,6 +60,32 @@ def test_nobody_ends_another_s_session(fresh: Any) -> None:
     entries = chain.from_iterable(fresh.server.record.hours(attacker_id))
     assert "endSession" not in {each.operation for each in entries}
     assert attacker.client.post("/account/sessions/end", data={"session": row["id_hash"]}).status_code == 403
+
+
+@pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize(("box", "said"), [({}, []), ({"end_apps": "on"}, ["removed"])])
+def test_a_new_password_ends_the_ways_of_notices_where_that_is_ticked(
+    fresh: Any, box: dict[str, str], said: list[str]
+) -> None:
+    own, user_id = fresh.database.of(fresh.user.id), fresh.user.id
+    stranger = NoticeTarget(
+        user_id=user_id,
+        id="ntt_1",
+        way="email",
+        scheme="mailto",
+        last=".org",
+        name=None,
+        whole_sentences=True,
+        state="working",
+        created_at=datetime(2026, 3, 1),  # noqa: DTZ001
+    )
+    own.atomically(lambda session: targets.add(session, stranger))
+    browser = signed_in(fresh)
+    form = forms(browser.client.get("/account").text)["password"]
+    new = {"current_password": PASSWORD, "new_password": NEW, "repeated_password": NEW}
+    browser.client.post("/account/password", data={**form, **new, **box})
+    assert [each.what for each in deliveries.last(own, user_id, "ntt_1") if each.what == "removed"] == said
+    assert len(targets.of_user(own, user_id)) == 1 - len(said)
 
 
 @pytest.mark.requirement("oauth.account")
