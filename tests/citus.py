@@ -29,6 +29,7 @@ NAMED = re.compile(r"\b(?:FROM|JOIN|UPDATE) ([a-z_]+)")
 NOW = datetime(2026, 11, 20, 12, 0, 0)  # noqa: DTZ001 - the store keeps UTC without zone
 ASK_ALL = {
     "storage.users.everyone",  # commands about everybody
+    "storage.users.states",  # the look after shared accounts, once for all givers
     "storage.users.paused",  # the scheduler, which waits while a machine is away
     "storage.users._keep_an_operator",  # taking an operator away
     "storage.holdings.holdings",  # the rehearsal of an upgrade
@@ -60,6 +61,7 @@ ASK_ALL = {
     "storage.notices.ways.deliveries.forget",  # once a day
     "storage.notices.ways.deliveries.make_due",  # after this machine's clock was set
     "storage.notices.ways.deliveries.release_all",  # only where there is one process
+    "storage.notices.ways.targets.forget",  # once a day
     "storage.notices.ways.targets.owned_elsewhere",  # who enters the code of a browser, and nobody else
     "storage.users.operators",  # once an hour
     "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away
