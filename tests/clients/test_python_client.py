@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from connectors.sources.demo.households import USERS
+from tests.contract.fuzz import OF_THE_PAGE
 
 Generated = Callable[[str], Any]
 PACKAGE = "bankdata_generated_client"
@@ -54,12 +55,12 @@ def test_every_operation_arrives_without_loss(generated: Generated, demo: Any, c
 
 
 def expected_statuses(user: str, operations: Any) -> dict[str, int]:
-    """Somebody with data gets them, but for shares, which are for this server's own page alone."""
+    """Somebody with data gets them, but for what is for this server's own page alone."""
     if user == "lapsed":
         return dict.fromkeys(operations, 403)
     missing = {"startSync", "getSyncJob", "getTransaction", "explainTransaction", "getSubscription"}
     others = dict.fromkeys(missing, 404) if user == "empty" else {"startSync": 202}
-    return {name: others.get(name, 200) for name in operations} | {"listShares": 403}
+    return {name: others.get(name, 200) for name in operations} | dict.fromkeys(OF_THE_PAGE, 403)
 
 
 def typed(generated: Generated, name: str, value: str) -> tuple[str, Any]:

@@ -132,6 +132,7 @@ def test_an_account_is_renamed_hidden_and_shown_again(holder: Holder) -> None:
         "bankName": "Bank",
         "isHidden": False,
         "perhapsSameAs": None,
+        "creditLine": None,
     }
     assert client.patch(path, json={"isHidden": True}).json() == {**renamed, "isHidden": True}
     assert holder.account_ids() == []

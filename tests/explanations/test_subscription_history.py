@@ -88,7 +88,8 @@ def test_amounts_are_those_that_are_listed() -> None:
         # a Tuesday, once on a Wednesday after a holiday
         ("2026-10-27,2026-11-03,2026-11-10,2026-11-18", "weekly", every(1, "week", weekday=2), "2026-11-24"),
         (days("2026-10-09", 4, 14), "biweekly", every(2, "week", weekday=5), "2026-12-04"),
-        ("2026-02-16,2026-05-15,2026-08-17,2026-11-16", "quarterly", every(3, "month", day=16), "2027-02-16"),
+        # the 15th, posted after weekends
+        ("2026-02-16,2026-05-15,2026-08-17,2026-11-16", "quarterly", every(3, "month", day=15), "2027-02-15"),
         ("2024-02-29,2025-02-28,2026-02-27", "yearly", every(12, "month", day=31, month=2), "2027-02-26"),
         ("2025-12-31,2026-12-31", "yearly", every(12, "month", day=31, month=12), "2027-12-31"),
     ],

@@ -22,6 +22,8 @@ from tests.imports.test_shares import GIRO, SPAR, booking, closing
 OWN = AccountRecord(stable_key="own", currency="EUR", name="Ben's own", iban="DE02120300000000202051")
 OF_FILES = {"content-type": "application/octet-stream"}
 NOT_ASKED = {"/shares", "/events", "/imports/{id}", "/sync/{syncId}", "/webhooks/{id}", "/webhooks/{id}/deliveries"}
+OF_THE_PAGE = ("settings", "targets", "targets/{id}/deliveries", "push-key")
+NOT_ASKED |= {f"/notices/{each}" for each in OF_THE_PAGE}
 ONLY_EVAS = ("Canary", "eva", "4711.11", GIRO.iban or "", SPAR.iban or "", "Giro (", "Spar (")
 
 
