@@ -10,6 +10,7 @@ SPECIAL: Sequence[Network] = [
     ipaddress.ip_network(each)
     for each in (
         "64:ff9b::/96",  # an IPv4 address behind NAT64
+        "64:ff9b:1::/48",  # the same within one network
         "fec0::/10",  # site-local, which some networks still use
         "3fff::/20",  # documentation
         "192.0.0.0/24",

@@ -235,10 +235,12 @@ def _closing(statement: _OpenStatement) -> Balance:
     return max(balances, key=lambda balance: balance[1] or date.min) if balances else (None, None)
 
 
-def _credit_line(balance: etree._Element) -> Decimal | None:
-    """The overdraft that the bank grants; None where it states none. What is left of one (AVAI) is none."""
+def _credit_line(balance: etree._Element, currency: str | None) -> Decimal | None:
+    """The overdraft that the bank grants in the account's currency; None where it states none. What is left of one
+    (AVAI) is none."""
     for line in map(read_texts, balance.iterfind("{*}CdtLine")):
-        if "Amt" in line and text(line, "Tp/Cd") != "AVAI":
+        is_foreign = currency is not None and text(line, "Amt/@Ccy") not in (None, currency)
+        if "Amt" in line and text(line, "Tp/Cd") != "AVAI" and not is_foreign:
             with suppress(ValueError):
                 return abs(read_amount(line))
     return None
@@ -269,7 +271,7 @@ def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
         name = local_name(child.tag)
         if name == "Bal":
             statement.balances.append(read_texts(child))
-            if (line := _credit_line(child)) is not None:
+            if (line := _credit_line(child, text(statement.header, "Acct/Ccy"))) is not None:
                 statement.lines[text(statement.balances[-1], *_BALANCE_KIND) == "CLBD"] = line
             if len(statement.balances) > XML_BALANCES_MAX:
                 raise LimitExceeded("more than {limit} balances in one statement.", limit=XML_BALANCES_MAX)

@@ -102,7 +102,7 @@ class Mail:
     def checked(self, given: Any) -> Address:
         """One plain address; raises AddressRefused."""
         text = str(given).strip()
-        if not ADDRESS.fullmatch(text) or ".." in text:
+        if not ADDRESS.fullmatch(text) or ".." in text or ".@" in text or text.startswith("."):
             raise AddressRefused(NO_ADDRESS)
         return Address(sealed=text, scheme=SCHEME, last=text[-4:])
 

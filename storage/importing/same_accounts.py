@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from storage import accounts, connections, journal
 from storage.accounts import StoredAccount
+from storage.connections import SHARED
 from storage.database import Session, Transaction
 from storage.importing import transfer_pairs
 from storage.importing.lent_bookings import DatesByAmount, dates_by_amount, give_back, lend, unpaired
@@ -35,16 +36,20 @@ class Lookalike(Struct, frozen=True, kw_only=True):
 
 def ask(teller: Teller, account_ids: Collection[str], *, missing: Collection[str] = ()) -> dict[str, Lookalike]:
     """Hide each new account (at most NEW_FOR old) of an import that seems to be another one, and ask its user whether
-    it is, unless they were asked before. Returns, by the id of the new account, the one with which it has most bookings
-    in common. `missing` are accounts that the source reported before and no longer does."""
+    it is, unless they were asked before, or another person shares it, who alone says who sees it. Returns, by the id of
+    the new account, the one with which it has most bookings in common. `missing` are accounts that the source reported
+    before and no longer does."""
     session, user_id, now = teller.session, teller.user.id, teller.now
     owned = {each.id: each for each in accounts.of_user(session, user_id)}
     if len(owned) < 2:
         return {}
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
-        " AND hidden_at IS NULL AND perhaps_same_as IS NULL ORDER BY id",
-        *(user_id, list(account_ids), now - NEW_FOR),
+        " AND hidden_at IS NULL AND perhaps_same_as IS NULL"
+        " AND id NOT IN (SELECT s.account_id FROM account_sources AS s JOIN connections AS c"
+        " ON c.user_id = s.user_id AND c.id = s.connection_id WHERE s.user_id = $1 AND c.user_id = $1"
+        " AND c.connector = ANY($4::TEXT[])) ORDER BY id",
+        *(user_id, list(account_ids), now - NEW_FOR, list(SHARED)),
     )
     if not rows:
         return {}

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from msgspec import Struct
 
 from storage.database import Session, Transaction, as_json, put_row, set_values
+from storage.transactions import days_of_accounts
 
 PIECE = 50  # users read at once
 BEHIND = timedelta(days=5)  # what comes later for days before that was known to its person
@@ -80,7 +81,8 @@ def join(session: Session, user_id: str, account_ids: Collection[str]) -> None:
     last = last_look(session, user_id).last_days
     days = [last[id_] for id_ in account_ids if id_ in last]
     if days:
-        until = dict.fromkeys(account_ids, max(days) + BEHIND)
+        booked = [last_day for id_, (_, last_day) in days_of_accounts(session, user_id).items() if id_ in account_ids]
+        until = dict.fromkeys(account_ids, min(max(days), max(booked, default=max(days))) + BEHIND)
         accounts = as_json({id_: day.isoformat() for id_, day in {**last, **until}.items()})
         set_values(session, "notice_looks", {"user_id": user_id}, accounts=accounts)
 

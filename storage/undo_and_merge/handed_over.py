@@ -4,6 +4,7 @@ rebuilt. So what the giver takes back, or shares no more, leaves as if it had ne
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
 from msgspec import Struct
 
@@ -107,7 +108,6 @@ def replace(
     The caller holds the user."""
     concerned = {each.account_id for each in gone}
     last = contributions.last(session, user.id)
-    contributions.forget(session, user.id, gone)
     for piece in new:
         shown = whose[piece.is_of_file]
         connection = connections.add(
@@ -134,10 +134,12 @@ def replace(
             imported_at=piece.imported_at,
         )
         concerned.add(found.account_id)
-    before = _bookings(session, user.id, concerned)
+    batches = {each.batch_id for each in gone}  # what another account holds of them for a hidden one is theirs, too
+    before = _bookings(session, user.id, concerned, batches)
     since = None if gone else last
-    rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now, since=since)
-    vanished = before - _bookings(session, user.id, concerned)
+    forget = partial(contributions.forget, session, user.id, gone)
+    rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now, since=since, then=forget)
+    vanished = before - _bookings(session, user.id, concerned, batches)
     words = [
         *vanished,
         *(id_ for gone_id in rebuilt.accounts_gone for id_ in anchors.of_account(session, user.id, gone_id)),
@@ -193,13 +195,14 @@ def take_lines(
     return bool(changed)
 
 
-def _bookings(session: Session, user_id: str, account_ids: Collection[str]) -> set[str]:
-    """The ids of the bookings of these accounts, those included that the bank has taken back."""
+def _bookings(session: Session, user_id: str, account_ids: Collection[str], batch_ids: Collection[str]) -> set[str]:
+    """The ids of the bookings of these accounts or batches, those included that the bank has taken back."""
     found: set[str] = set()
     for table in ("transactions", "taken_back_transactions"):
         rows = session.rows(
-            f"SELECT id FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
-            *(user_id, sorted(account_ids)),
+            f"SELECT id FROM {table} WHERE user_id = $1"
+            " AND (account_id = ANY($2::TEXT[]) OR batch_id = ANY($3::TEXT[]))",
+            *(user_id, sorted(account_ids), sorted(batch_ids)),
         )
         found.update(row["id"] for row in rows)
     return found

@@ -64,17 +64,21 @@ def merge(
     is_new_iban = check_mergeable(session, user.id, source_id=source_id, target_id=target_id, continues=continues)
     (settings,) = settings_of(session, user.id, [source_id])
     ranked = _ranked(session, user.id, settings, target_id) if is_new_iban else {}
-    _end_questions(session, user.id, source_id=source_id, target_id=target_id)
-    baseline.hand_over(session, user.id, source_id, target_id)
+    kept = {name: settings[name] for name in SETTINGS}
+
+    def join() -> None:
+        _end_questions(session, user.id, source_id=source_id, target_id=target_id)
+        baseline.hand_over(session, user.id, source_id, target_id)
+        set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
+        added.hand_over(session, user.id, source_id, target_id)
+        account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
+        alias = {"user_id": user.id, "source_id": source_id}
+        set_values(session, "account_aliases", alias, merged_into=target_id, **kept, **ranked)
+
     stored.hand_over(session, user.id, source_id, target_id)
     looks.join(session, user.id, [source_id, target_id])
-    set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
-    added.hand_over(session, user.id, source_id, target_id)
-    account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
-    kept = {name: settings[name] for name in SETTINGS}
-    alias = {"user_id": user.id, "source_id": source_id}
-    set_values(session, "account_aliases", alias, merged_into=target_id, **kept, **ranked)
-    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now, joined=source_id)
+    both = {source_id, target_id}
+    return rebuild(session, user=user, account_ids=both, job_id="merge", now=now, joined=source_id, then=join)
 
 
 def separate(session: Transaction, *, user: User, source_id: str, now: datetime) -> Rebuilt:
@@ -86,16 +90,20 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     if chosen is None:
         raise NotMerged
     ids = [source_id, *_merged_before(merged, source_id)]
-    merged_ones = {"user_id": user.id, "source_id": ids, "account_id": chosen.into}
-    set_values(session, "contributions", merged_ones, account_id=source_id)
-    for table in ("account_keys", "account_aliases"):
-        set_values(session, table, {"user_id": user.id, "source_id": ids}, account_id=source_id)
-    session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
-    _move_ranks(session, user.id, source_id, -(chosen.iban_rank or 0))
-    both = {source_id, chosen.into}
-    stored.hand_over(session, user.id, chosen.into, source_id)
+    into, rank = chosen.into, chosen.iban_rank or 0
+
+    def part() -> None:
+        merged_ones = {"user_id": user.id, "source_id": ids, "account_id": into}
+        set_values(session, "contributions", merged_ones, account_id=source_id)
+        for table in ("account_keys", "account_aliases"):
+            set_values(session, table, {"user_id": user.id, "source_id": ids}, account_id=source_id)
+        session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
+        _move_ranks(session, user.id, source_id, -rank)
+
+    both = {source_id, into}
+    stored.hand_over(session, user.id, into, source_id)
     looks.join(session, user.id, both)
-    rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both)
+    rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both, then=part)
     settings = {name: getattr(chosen, name) for name in ("id", *SETTINGS)}
     set_settings(session, user.id, [settings])
     return rebuilt

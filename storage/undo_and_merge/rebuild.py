@@ -6,8 +6,9 @@ reversed.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -81,7 +82,8 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     set_values(session, "jobs", {"user_id": user.id, "id": job_id}, undone_at=now)
     _ask_for_everything(session, user.id, found[0]["connection_id"], now)
     ids = {contribution.account_id for contribution in reported}
-    return rebuild(session, user=user, account_ids=ids, job_id=job_id, now=now, without=reported)
+    forget = partial(contributions.forget, session, user.id, reported)
+    return rebuild(session, user=user, account_ids=ids, job_id=job_id, now=now, then=forget)
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
@@ -101,7 +103,8 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
     for table in ("account_aliases", "account_keys"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
-    return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now, without=reported)
+    forget = partial(contributions.forget, session, user.id, reported)
+    return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now, then=forget)
 
 
 def _ask_for_everything(session: Transaction, user_id: str, connection_id: str, now: datetime) -> None:
@@ -121,21 +124,21 @@ def rebuild(
     joined: str | None = None,
     parted: Collection[str] = (),
     since: int | None = None,
-    without: Sequence[Contribution] = (),
+    then: Callable[[], object] = lambda: None,
 ) -> Rebuilt:
     """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
     what has changed. An account without contributions and baseline is gone afterwards.
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
     user's annotations follow their bookings. With `since`, only contributions after this one are new and nothing else
-    has changed: they are merged into the accounts as these are. The contributions in `without` are forgotten, once the
-    bookings that other accounts hold for these are given back, which they belong to.
+    has changed: they are merged into the accounts as these are. `then` changes whose the contributions are, or forgets
+    some, once the bookings that other accounts hold for hidden ones are given back, which is told by them.
     """
     ids = sorted(account_ids)
     before = _state(session, user.id)
-    settings = settings_of(session, user.id, ids)
     lent = give_back(session, user.id)
-    contributions.forget(session, user.id, without)
+    then()
+    settings = settings_of(session, user.id, ids)
     reported = contributions.of_accounts(session, user.id, ids)
     if since is None:
         _clear(session, user.id, ids)

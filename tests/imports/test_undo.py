@@ -8,7 +8,7 @@ import pytest
 
 from analytics.records import AccountRecord
 from storage import jobs
-from storage.undo_and_merge import rebuild, undoable_imports
+from storage.undo_and_merge import merges, rebuild, undoable_imports
 from storage.undo_and_merge.rebuild import ImportNotKept, ImportRunning, ImportUnknown
 from tests.conftest import seeds
 from tests.imports.household import TABLES, Household
@@ -198,3 +198,29 @@ def test_what_another_account_shows_for_a_hidden_one_is_in_one_place_after_an_un
         eva.undo(undoable_imports.of_user(eva.services.everybody, eva.user.id)[2].job_id)
     rows = eva.services.everybody.rows("SELECT account_id FROM transactions WHERE counterpart_name = 'Fitnesswelt'")
     assert [row["account_id"] for row in rows] == ([] if is_deleted else [life.account(other)])
+
+
+@pytest.mark.requirement("imports.undo")
+def test_what_another_account_shows_for_a_hidden_one_goes_along_when_that_is_merged_into_a_third(
+    eva: Household,
+) -> None:
+    life = Life(eva)
+    other, third = (AccountRecord(stable_key=name, currency="EUR", name=name) for name in ("Zweites", "Drittes"))
+    usual = [booked(f"2026-{month:02}-09", f"-{month}.00", "Kino", "Kauf") for month in range(5, 11)]
+    gym = booked("2026-11-17", "-29.90", "Fitnesswelt", "Beitrag")
+    life.bring(LIVE, *usual)
+    life.bring(other, *usual)
+    life.bring(LIVE, gym, of=life.files)  # hides it until it is said whether they are the same
+    life.bring(third, booked("2026-11-02", "-7.00", "Rewe", "Brot"))
+    first, second, into = (str(life.account(each)) for each in (LIVE, other, third))
+    everybody, user, now = eva.services.everybody, eva.user, eva.services.clock.now()
+
+    def held() -> list[str]:
+        rows = everybody.rows("SELECT account_id FROM transactions WHERE counterpart_name = 'Fitnesswelt'")
+        return [row["account_id"] for row in rows]
+
+    assert held() == [second]
+    everybody.atomically(lambda session: merges.merge(session, user=user, source_id=first, target_id=into, now=now))
+    assert held() == [into]
+    everybody.atomically(lambda session: merges.separate(session, user=user, source_id=first, now=now))
+    assert held() in ([first], [second])

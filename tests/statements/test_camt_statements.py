@@ -88,6 +88,7 @@ def test_a_balance_without_indicator_is_a_credit_and_debits_are_negative(
             Decimal(2000),
         ),
         ("<Incl>false</Incl><Amt Ccy='EUR'>much</Amt>", None),
+        ("<Incl>false</Incl><Amt Ccy='USD'>500.00</Amt>", None),  # not of the account's currency
     ],
 )
 def test_the_overdraft_that_a_bank_grants_is_read_and_what_is_left_of_it_is_not(

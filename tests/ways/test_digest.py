@@ -114,3 +114,20 @@ def test_digests_are_due_by_the_wall_clock_and_are_of_whole_periods() -> None:
     assert digest_period(at("2026-11-02T07:00"), BERLIN, "weekly") == (date(2026, 10, 26), date(2026, 11, 1))
     assert digest_period(at("2027-01-01T07:00"), BERLIN, "monthly") == (date(2026, 12, 1), date(2026, 12, 31))
     assert day_of(at("2026-11-30T23:30"), BERLIN) == date(2026, 12, 1)
+
+
+def test_what_is_told_by_the_digest_alone_comes_though_nothing_moved_unless_it_is_over(home: Reached) -> None:
+    home.opened()
+    home.target("a@example.org", wholeSentences=True)
+    home.set(digest="weekly", kinds={"debit.new": "digest"})
+    home.server.came.clear()
+    payees = ("Kino", "Verein")
+    debits = [booked("2026-11-14", "-19.90", each, "Abo", mandate_reference=each, gvc="105") for each in payees]
+    home.brings(GIRO, *debits)
+    [gone] = [each for each in home.notices() if each["text"].startswith("Verein")]
+    assert home.page().patch(f"/notices/{gone['id']}", json={"state": "dismissed"}).status_code == 200
+    home.becomes(date(2026, 11, 23))
+    [(_, _, mail)] = (home.subjects(), home.server.came)[1]
+    said = mail.get_content().replace("\r\n", "\n").split("\n")
+    assert said[0].startswith("Kino collected 19.90 EUR for the first time.")
+    assert not any("Verein" in line for line in said)

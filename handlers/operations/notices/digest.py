@@ -1,5 +1,6 @@
 """The digest of a week or month: what the interface answers about it, in sentences."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -10,7 +11,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from analytics.messages import Amount, Message
-from analytics.notices.hours import digest_period, next_digest
+from analytics.notices.hours import day_of, digest_period, next_digest
 from auth.principal import PAGE, Principal
 from auth.scopes import ALL_SCOPES
 from handlers.languages import catalogue
@@ -21,7 +22,8 @@ from handlers.operations.notices.letters import Said
 from handlers.operations.overview import answer_of
 from handlers.web.request import Operation, Request
 from handlers.work.services import Services
-from storage.database import Transaction
+from storage.boundary import contain
+from storage.database import StoreUnavailable, Transaction
 from storage.notices.ways import deliveries, settings, targets
 from storage.notices.ways.deliveries import NoticeDelivery
 from storage.notices.ways.settings import DueDigest
@@ -30,16 +32,23 @@ BEFORE = 3  # periods, whose mean is compared with
 LISTED = 3  # of each thing
 PIECE = 50  # people at once
 LATE_MAX = timedelta(days=2)
+GAP = "ledger.wrong"
 AHEAD = {"weekly": timedelta(days=7), "monthly": timedelta(days=31)}
 
 Ask = Callable[..., Json]
+
+log = logging.getLogger("bankdata.notices")
 
 
 def begin_due(services: Services, now: datetime) -> None:
     """Add the letters of the digests that are due, each once per period, to the targets of their people; none for one
     that is more than two days late."""
     for due in settings.due_digests(services.everybody, now=now, limit=PIECE):
-        services.of(due.user_id).atomically(partial(_begin, due=due, now=now))
+        own = services.of(due.user_id)
+        with contain(log, "a digest waits a day after an error", passes=(StoreUnavailable,)):
+            own.atomically(partial(_begin, due=due, now=now))
+            continue
+        own.atomically(partial(settings.take_digest, due=due, next_at=now + timedelta(days=1)))
 
 
 def _begin(session: Transaction, *, due: DueDigest, now: datetime) -> None:
@@ -52,7 +61,8 @@ def _begin(session: Transaction, *, due: DueDigest, now: datetime) -> None:
     if now - due.digest_at > LATE_MAX:
         return
     first, last = digest_period(due.digest_at, zone, wanted.digest)
-    said = {"digest": wanted.digest, "first": first.isoformat(), "last": last.isoformat()}
+    until = (due.digest_at + LATE_MAX).isoformat()
+    said = {"digest": wanted.digest, "first": first.isoformat(), "last": last.isoformat(), "until": until}
     for each in targets.of_user(session, due.user_id, state="working"):
         deliveries.add(
             session,
@@ -74,13 +84,14 @@ def said_of(services: Services, operations: Mapping[str, Operation], due: Notice
         wanted is None
         or wanted.digest != said["digest"]
         or target is None
-        or services.clock.now() - due.made_at > LATE_MAX
+        or services.clock.now().isoformat() > said["until"]
     ):
         return None
     told = [kind for kind, how in wanted.kinds.items() if how == "digest"]
     first, last = (date.fromisoformat(said[name]) for name in ("first", "last"))
     ask = asking(operations, due.user_id, wanted.language)
-    found = lines(ask, said["digest"], first, last, language=wanted.language, told=told)
+    zone = ZoneInfo(wanted.time_zone)
+    found = lines(ask, said["digest"], first, last, language=wanted.language, told=told, zone=zone)
     return letters.of_digest(said["digest"], found if target.whole_sentences else ()) if found else None
 
 
@@ -98,15 +109,20 @@ def asking(operations: Mapping[str, Operation], user_id: str, language: str) -> 
     return ask
 
 
-def lines(ask: Ask, digest: str, first: date, last: date, *, language: str, told: Sequence[str] = ()) -> list[Message]:
-    """What happened in the period from the first day to the last one; `told` are the kinds of notices of which the
-    person is told here. Empty if nothing moved."""
+def lines(
+    ask: Ask, digest: str, first: date, last: date, *, language: str, told: Sequence[str] = (), zone: ZoneInfo
+) -> list[Message]:
+    """What happened in the period from the first day to the last one, by the days of this zone; `told` are the kinds of
+    notices of which the person is told here. Empty if nothing moved and nothing is to be told."""
     ids = ",".join(each["id"] for each in ask("listAccounts", "/accounts")["accounts"])
-    if not ids:
-        return []
-    now = _sums(ask, ids, first, last)
+    notices = [
+        Message("{text}", text=each["text"])
+        for each in ask("listNotices", "/notices", state="open", limit=200)["notices"]
+        if each["kind"] in told and first <= day_of(datetime.fromisoformat(each["createdAt"]), zone) <= last
+    ]
+    now: Json = _sums(ask, ids, first, last) if ids else {"count": 0}
     if not now["count"]:
-        return []
+        return notices
     made = [
         Message(
             "{first} to {last}: {income} in, {expenses} out",
@@ -122,7 +138,8 @@ def lines(ask: Ask, digest: str, first: date, last: date, *, language: str, told
         *_categories(ask, ids, first, last, language),
         *_new_payees(ask, ids, first, last),
         *_over_target(ask, last, language),
-        *_notices(ask, told, first, last),
+        *notices,
+        *(_gaps(ask) if GAP not in told else ()),
     ]
     booked = ask("searchTransactions", "/transactions/search", account_ids=ids, sort="-bookingDate", page=1, per_page=1)
     latest = booked["transactions"][0]["bookingDate"][:10]
@@ -217,11 +234,9 @@ def _over_target(ask: Ask, last: date, language: str) -> Iterator[Message]:
             yield Message("{category}: {amount} over your target", category=place, amount=over)
 
 
-def _notices(ask: Ask, told: Sequence[str], first: date, last: date) -> Iterator[Message]:
-    for each in ask("listNotices", "/notices", limit=200)["notices"]:
-        is_gap = each["kind"] == "ledger.wrong" and each["state"] == "open"
-        if is_gap or (each["kind"] in told and first.isoformat() <= each["createdAt"][:10] <= last.isoformat()):
-            yield Message("{text}", text=each["text"])
+def _gaps(ask: Ask) -> Iterator[Message]:
+    for each in ask("listNotices", "/notices", state="open", kind=GAP, limit=200)["notices"]:
+        yield Message("{text}", text=each["text"])
 
 
 def _place(key: str, language: str) -> str:

@@ -26,6 +26,7 @@ from storage.notices.ways.deliveries import NoticeDelivery
 LOOK_EVERY = 2.0  # seconds between two looks at what is due
 SENT_AT_ONCE = 16
 LOOKED_AT = 100
+DIGESTS_AT_ONCE = 4  # made between two looks: each asks much, and others wait
 OF_EACH_USER = 4  # of these, so that slow receivers of one person hold up nobody else
 LEASE = timedelta(minutes=3)  # a way has less
 PAUSES = tuple(timedelta(minutes=each) for each in (1, 5, 15, 45, 120, 360, 720))
@@ -93,8 +94,10 @@ class NoticeSender:
         full = [user_id for user_id, count in of_users.items() if count >= OF_EACH_USER]
         taken = {each.target_id for each in busy}
         found = deliveries.due(self._services.everybody, now=now, but=[*taken, *full], limit=LOOKED_AT) if room else []
+        digests = 0
         for due in found:
-            if due.target_id in taken or of_users[due.user_id] >= OF_EACH_USER or not room:
+            digests += due.what == "digest"
+            if due.target_id in taken or of_users[due.user_id] >= OF_EACH_USER or not room or digests > DIGESTS_AT_ONCE:
                 continue
             if (prepared := self._prepared(due, now)) is not None:
                 room -= 1

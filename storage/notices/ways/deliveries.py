@@ -97,10 +97,11 @@ def add(
 
 
 def due(session: Session, *, now: datetime, but: Sequence[str], limit: int) -> list[NoticeDelivery]:
-    """The next letters to send, the longest due first, but for those to the targets and users in `but`."""
+    """The next letters to send, digests last and the longest due first, but for those to the targets and users in
+    `but`."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM notice_deliveries WHERE due_at <= $1 AND NOT target_id = ANY($2::TEXT[])"
-        f" AND NOT user_id = ANY($2::TEXT[]) ORDER BY due_at, id LIMIT {int(limit)}",
+        f" AND NOT user_id = ANY($2::TEXT[]) ORDER BY what = 'digest', due_at, id LIMIT {int(limit)}",
         *(now, list(but)),
     )
     return list(map(_delivery, rows))
