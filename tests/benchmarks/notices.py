@@ -46,7 +46,7 @@ KINDS = ("overdraft.ahead", "debit.new", "charge.double", "price.raised", "incom
 IBAN = "DE02120300000000202051"
 PIECE = 25  # households at once
 PRECISION, RECALL = 0.95, 0.9  # what is asked of each kind
-SAID = "Told by the next day were"
+SAID = "Told by the next asking were"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "notices.md"
 
 
