@@ -55,29 +55,33 @@ def _attend(channel: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.write(0, json.dumps(_outcome(request)).encode())
-
-
-def _outcome(request: dict[str, Any]) -> dict[str, Any]:
-    """What came of a request: whether the message was taken (of one without text: whether the address can be written
-    to), the last HTTP status, the seconds that the receiver wants us to wait, and an error word of the contract."""
-    allowed = [ipaddress.ip_network(each) for each in request["allowed"]]
-    exchange = _Asked()
-    _Bounds(allowed, exchange).begin()
+    exchange, is_taken = _Asked(), None
+    _Bounds([ipaddress.ip_network(each) for each in request["allowed"]], exchange).begin()
     exchange.watch()
-    is_taken = False
     try:
-        server = _server(request["url"])
-        if server is not None:
-            exchange.is_safe = request["url"].partition(":")[0] in _schemes(server.secure_protocol)
-            is_taken = request["text"] is None or _sent(server, request["title"], request["text"])
-    except Exception:  # of any plugin
-        exchange.error = exchange.error or "no_answer"
+        is_taken = _is_taken(request, exchange)
+    finally:  # a plugin may fail in any way, of which nobody hears more
+        os.write(0, json.dumps(_outcome(exchange, is_taken)).encode())
+
+
+def _is_taken(request: dict[str, Any], exchange: "_Asked") -> bool:
+    """Whether the message was taken; of one without text, whether the address can be written to."""
+    server = _server(request["url"])
+    if server is None:
+        return False
+    exchange.is_safe = request["url"].partition(":")[0] in _schemes(server.secure_protocol)
+    return request["text"] is None or bool(_sent(server, request["title"], request["text"]))
+
+
+def _outcome(exchange: "_Asked", is_taken: bool | None) -> dict[str, Any]:
+    """What came of a request: whether the message was taken (None: it failed), the last HTTP status, the seconds that
+    the receiver wants us to wait, and an error word of the contract."""
+    error = exchange.error or ("no_answer" if is_taken is None else None)
     return {
         "isTaken": bool(is_taken),
         "status": exchange.status,
         "wait": exchange.wait,
-        "error": "address_not_allowed" if exchange.was_refused else exchange.error,
+        "error": "address_not_allowed" if exchange.was_refused else error,
     }
 
 
