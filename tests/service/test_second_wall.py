@@ -13,7 +13,9 @@ import pytest
 from starlette.concurrency import run_in_threadpool
 from starlette.testclient import TestClient
 
+from auth.principal import PAGE
 from auth.scopes import ALL_SCOPES, SCOPES
+from connectors.ways.email import Mail, mail_server
 from handlers.mcp.tools import TOOLS
 from handlers.operations import OPERATIONS, Read
 from handlers.server import application
@@ -154,6 +156,9 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "renameOwnCategory": {"json": {"name": "Hort"}},
         "setTarget": {"json": {"category": "OTHER", "amount": 5, "period": "month", "from": "2026-10"}},
         "changeNotice": {"json": {"state": "read"}},
+        "setNoticeSettings": {"json": {"language": "en", "timeZone": "UTC", "digest": "off", "kinds": {}}},
+        "createNoticeTarget": {"json": {"email": "eva@example.org"}},
+        "confirmNoticeTarget": {"json": {"code": "12345678"}},
         "orderRules": {"json": {"ids": []}},
         "createCorrection": {"json": {"transactionId": booking, "category": "RENT"}},
         "addSubscription": {
@@ -175,10 +180,20 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "createWebhook": {"json": {"url": "https://app.example.org/hook"}},
         "exportTransactions": {"params": {**every, "format": "csv"}},
     }
-    ids = {"/notices": "ntc_none", "/accounts": owned[0], "/transactions": booking, "/cashflow": "2026-10"}
+    ids = {
+        "/notices/targets": "ntt_none",
+        "/notices": "ntc_none",
+        "/accounts": owned[0],
+        "/transactions": booking,
+        "/cashflow": "2026-10",
+    }
     last = ("mergeAccount", "separateAccount", "deleteAccount")
     services.everybody.execute("UPDATE accounts SET iban = NULL, kind = NULL WHERE id = $1", owned[0])
     services.sends_webhooks = True
+    services.ways = {"email": Mail(mail_server("smtp://127.0.0.1"), "bank@example.org")}
+    of_page = services.authorization.grants.issue_alone(
+        user_id=demo, client_id=PAGE, scopes=frozenset(ALL_SCOPES), lifetime=timedelta(hours=1)
+    )
     services.connection_keys.get_ready()  # whether a first key may be made is asked once, and of the whole store
     described = [
         (path, method, operation["operationId"])
@@ -198,9 +213,10 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
             id_ = next((id_ for start, id_ in ids.items() if path.startswith(start)), "GROCERIES")
             ran.clear()
             services.reader.cache.clear()
-            answer = client.request(
-                method, f"/api/v1{re.sub('{[^}]+}', id_, path)}", **bodies.get(name, {"params": every})
-            )
+            sent = bodies.get(name, {"params": every})
+            if path.startswith("/notices/"):
+                sent = {**sent, "headers": {"Authorization": f"Bearer {of_page}"}}
+            answer = client.request(method, f"/api/v1{re.sub('{[^}]+}', id_, path)}", **sent)
             assert answer.status_code < 500, (name, answer.text)
             by_app_role(ran, demo)
             if not any(each.role == APP_ROLE for each in ran):
