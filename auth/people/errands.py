@@ -78,16 +78,10 @@ class Errands:
 
     def answer(self, secret: str, asker: str, said: str) -> bool:
         """Note what the user said; False where nothing open was asked so, or it is answered."""
-        key, now = {"session_hash": stored_hash(asker)}, self._now()
-
-        def work(session: Session) -> bool:
-            asked = identities.find_errand(session, stored_hash(secret), **key, now=now)
-            if asked is None or asked.told is not None:
-                return False
-            identities.take(session, asked.secret_hash, **key, now=now)
-            return identities.begin(session, msgspec.structs.replace(asked, told=said), now=now)
-
-        return self._database.atomically(work)
+        whose, now = stored_hash(asker), self._now()
+        return self._database.atomically(
+            lambda session: identities.answer(session, stored_hash(secret), session_hash=whose, told=said, now=now)
+        )
 
     def answer_to(self, secret: str, asker: str) -> str | None:
         """What the user said; None as long as there is no answer."""

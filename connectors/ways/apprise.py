@@ -34,8 +34,6 @@ def is_installed() -> bool:
 class ByApprise:
     """The way by Apprise, from a process of its own. Safe to use from any thread."""
 
-    name = "apprise"
-
     def __init__(self, schemes: Collection[str], allowed: Iterable[Network]) -> None:
         """Prepare to send to addresses of these schemes, on the public internet and in the `allowed` networks."""
         self._schemes = schemes

@@ -13,6 +13,7 @@ from email.headerregistry import HeaderRegistry, UnstructuredHeader
 from email.message import EmailMessage
 from email.policy import SMTP, Policy
 from email.utils import format_datetime, parseaddr
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -95,9 +96,16 @@ class Mail:
         self._server = server
         self._name, self._address = parseaddr(sender)
         self._seconds = seconds
-        self._tls = tls or ssl.create_default_context()
-        if server.is_here and tls is None:  # nobody listens between, and its certificate is its own
-            self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
+        self._given = tls
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        if self._given is not None:
+            return self._given
+        made = ssl.create_default_context()  # loads the authorities, for which no other command has to wait
+        if self._server.is_here:  # nobody listens between, and its certificate is its own
+            made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+        return made
 
     def checked(self, given: Any) -> Address:
         """One plain address; raises AddressRefused."""

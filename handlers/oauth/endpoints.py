@@ -132,7 +132,7 @@ class Endpoints:
             if self._is_clock_off():
                 raise Unavailable from None
             raise
-        if answer.refresh_token is None:  # the page's: its first request already spends the budget of its session
+        if answer.refresh_token is None:  # the page's: its first request already spends the budget of its person
             self._server.access.principal(answer.access_token)
         details = answer.authorization_details
         return Answer(

@@ -100,13 +100,8 @@ def authorize(site: Site, visit: Visit) -> Response:
     if visit.browser is not None and is_signed_in and asked.client.id == PAGE:
         code = site.server.consent.allow_at_once(visit.browser, request)
         return _code_response(site, redirect_uri, code, authorization.returned_state(asked))
-    browser = visit.browser or site.server.sessions.start(visit.agent)
-    secret = site.server.consent.keep(browser, request)
-    page = "/oauth/consent" if is_signed_in else "/oauth/login"
-    response = site.redirect(site.address(page, request=secret))
-    if visit.browser is None:
-        site.cookies.set_session(response, browser)
-    return response
+    page, keep = "/oauth/consent" if is_signed_in else "/oauth/login", site.server.consent.keep
+    return site.in_session(visit, lambda browser: site.redirect(site.address(page, request=keep(browser, request))))
 
 
 def _client(site: Site, client_id: str) -> Client | None:

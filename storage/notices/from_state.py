@@ -34,7 +34,7 @@ def settle(
     ]
     kinds = (*OF_STATE, *(OF_BOOKINGS if with_bookings else ()))
     stored.reconcile(
-        session, user_id, kinds, found, today=now.date(), is_known=lambda _: looks.is_past(session, user_id)
+        session, user_id, kinds, found, today=now.date(), is_known=lambda _: looks.last_look(session, user_id).is_past
     )
 
 

@@ -39,11 +39,6 @@ def last_look(session: Session, user_id: str) -> NoticeLook:
     return NoticeLook(last_days=days, checked=checked, is_past=rows[0]["is_past"])
 
 
-def is_past(session: Session, user_id: str) -> bool:
-    """Whether the last look at the user's data was in another life of the store, as before a restore."""
-    return bool(session.rows("SELECT user_id FROM notice_looks WHERE user_id = $1 AND is_past", user_id))
-
-
 def keep(
     session: Transaction, user_id: str, last_days: Mapping[str, date], *, today: date, look_on: date | None
 ) -> None:

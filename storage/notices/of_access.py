@@ -41,25 +41,17 @@ def tell(session: Transaction, user_id: str, deeds: Collection[tuple[str, str]],
     names = _names(session, [client_id for _, client_id in deeds])
     for deed, client_id in sorted(deeds):
         for about in _untold_offers(session, user_id, now.date()) if deed == OFFERED else [client_id]:
-            finding = Finding(
-                kind=KIND,
-                subject=f"{deed}|{about}",
-                day=now.date(),
-                message=f"{KIND}.{deed}",
-                arguments={"name": names.get(client_id, "")},
-                ends_on=(now + SHOWN_FOR).date(),
-            )
-            stored.add(session, user_id, finding, today=now.date())
+            tell_of(session, user_id, deed, about, now=now, name=names.get(client_id, ""))
 
 
-def tell_of(session: Session, user_id: str, deed: str, subject: str, *, now: datetime) -> None:
+def tell_of(session: Session, user_id: str, deed: str, subject: str, *, now: datetime, **arguments: str) -> None:
     """Tell the user of one deed on one thing, such as a target that was added, in the transaction that does it."""
     finding = Finding(
         kind=KIND,
         subject=f"{deed}|{subject}",
         day=now.date(),
         message=f"{KIND}.{deed}",
-        arguments={},
+        arguments=arguments,
         ends_on=(now + SHOWN_FOR).date(),
     )
     stored.add(session, user_id, finding, today=now.date())

@@ -27,7 +27,8 @@ class Identity(Struct, frozen=True, kw_only=True):
 
 
 class Errand(Struct, frozen=True, kw_only=True):
-    """What a browser was sent to the provider for, or what is asked of the person afterwards."""
+    """What a browser was sent to the provider for, what is asked of the person afterwards, or through an app (`ask`;
+    `session_hash` is then that of who asks)."""
 
     secret_hash: str
     session_hash: str
@@ -89,6 +90,16 @@ def find_errand(session: Session, secret_hash: str, *, session_hash: str, now: d
         *(secret_hash, session_hash, now),
     )
     return Errand(**with_moments(rows[0])) if rows else None
+
+
+def answer(session: Session, secret_hash: str, *, session_hash: str, told: str, now: datetime) -> bool:
+    """Note the answer to an open question; False where there is none, or it is answered."""
+    said = session.execute(
+        "UPDATE oauth_errands SET told = $4"
+        " WHERE secret_hash = $1 AND session_hash = $2 AND expires_at > $3 AND told IS NULL",
+        *(secret_hash, session_hash, now, told),
+    )
+    return said > 0
 
 
 def take(session: Session, secret_hash: str, *, session_hash: str, now: datetime) -> Errand | None:

@@ -100,7 +100,12 @@ class MailServer:
 
     def close_listening(self) -> None:
         """Take no more connections."""
-        self.loop.call_soon_threadsafe(self.server.close)
+
+        async def end() -> None:
+            self.server.close()
+            await asyncio.sleep(0)  # until the socket is closed, too
+
+        asyncio.run_coroutine_threadsafe(end(), self.loop).result(SECONDS_MAX)
 
     def close(self) -> None:
         async def end() -> None:

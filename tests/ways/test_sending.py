@@ -45,7 +45,7 @@ def test_a_notice_is_sent_once_and_says_no_more_than_wanted(home: Reached) -> No
     home.quiet()
     by_address = {to[0]: mail for _, to, mail in home.server.came}
     discreet, whole = by_address["a@example.org"], by_address["b@example.org"]
-    assert discreet["Subject"] == "Ein Blick auf eine Zahlung lohnt sich"
+    assert discreet["Subject"] == "Eine Zahlung braucht einen Blick"
     assert discreet.get_content().strip() == f"http://127.0.0.1:8000/?notice={notice['id']}"
     assert whole["Subject"] == "Eine erste Lastschrift"
     assert "Firma hat zum ersten Mal 29,90 EUR" in whole.get_content()

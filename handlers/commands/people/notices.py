@@ -70,4 +70,4 @@ def test_target(services: Services, report: Report, *, user: User, target_id: st
         services.of(user.id).atomically(work)
     except Refusal as error:
         raise CommandError(f"{error}.") from None
-    report.note("A server sends it in a moment; `bankdata notices targets` says if it could not.")
+    report.note(f"A server sends it in a moment; what came of it stands on {user.name}'s page, by the target.")

@@ -72,7 +72,7 @@ def create_webhook(services: Services, request: Request, *, body: Mapping[str, A
         hooks.add(session, webhook)
         return webhook_secrets.replace_secret(services, session, caller.user_id, webhook.id, now)
 
-    secret = _with_sealed_secret(services, caller.user_id, work)
+    secret = with_sealed_secret(services, caller.user_id, work)
     return Answer(body={**_shape(webhook), "secret": secret}, status=201)
 
 
@@ -121,7 +121,7 @@ def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Js
     def work(session: Session) -> str:
         return webhook_secrets.replace_secret(services, session, user_id, _find(session, request, id).id, now)
 
-    return {"secret": _with_sealed_secret(services, user_id, work)}
+    return {"secret": with_sealed_secret(services, user_id, work)}
 
 
 def list_webhook_deliveries(services: Services, request: Request, *, id: str) -> Json:
@@ -159,15 +159,17 @@ def _check_enabled(session: Session, request: Request, id_: str) -> None:
         raise Conflicting(DISABLED)
 
 
-def _with_sealed_secret(services: Services, user_id: str, work: Callable[[Transaction], T]) -> T:
-    """The result of a transaction that stores an encrypted secret; raises Unavailable where the keys for that cannot be
-    used."""
+def with_sealed_secret(
+    services: Services, user_id: str, work: Callable[[Transaction], T], *, refusal: str = NO_KEYS
+) -> T:
+    """The result of a transaction that reads or stores an encrypted secret; raises Unavailable with this `refusal`
+    where the keys for that cannot be used."""
     try:
         services.connection_keys.get_ready()
         with services.connection_keys.hold():
             return services.of(user_id).atomically(work)
     except (KeysUnusable, SecretsUnreadable):
-        raise Unavailable(NO_KEYS) from None
+        raise Unavailable(refusal) from None
 
 
 def _shape(webhook: Webhook) -> Json:

@@ -76,7 +76,7 @@ def _begin(session: Transaction, *, due: DueDigest, now: datetime) -> None:
 
 
 def said_of(services: Services, operations: Mapping[str, Operation], due: NoticeDelivery) -> Said | None:
-    """What the letter of a digest says; None if nothing moved in its period, or it is too late. Reads the user's data,
+    """What the letter of a digest says; None if there is nothing to say, or it is too late. Reads the user's data,
     and so is no part of a transaction."""
     own, said = services.of(due.user_id), due.content
     wanted, target = settings.find(own, due.user_id), targets.find(own, due.user_id, due.target_id)
@@ -123,6 +123,7 @@ def lines(
     now: Json = _sums(ask, ids, first, last) if ids else {"count": 0}
     if not now["count"]:
         return notices
+    details = _details(ask, ids)
     made = [
         Message(
             "{first} to {last}: {income} in, {expenses} out",
@@ -132,9 +133,9 @@ def lines(
             expenses=_amount(now["expenses"], now["currency"]),
         ),
         *_usual(ask, ids, digest, first),
-        *_coming(ask, ids, last, last + AHEAD[digest]),
+        *_coming(details, last, last + AHEAD[digest]),
         *_biggest(ask, ids, first, last),
-        *_prices(ask, ids, first, last),
+        *_prices(details, first, last),
         *_categories(ask, ids, first, last, language),
         *_new_payees(ask, ids, first, last),
         *_over_target(ask, last, language),
@@ -173,10 +174,10 @@ def _details(ask: Ask, ids: str) -> list[Json]:
     return found
 
 
-def _coming(ask: Ask, ids: str, after: date, until: date) -> Iterator[Message]:
+def _coming(details: Sequence[Json], after: date, until: date) -> Iterator[Message]:
     due = [
         (date.fromisoformat(day[:10]), each)
-        for each in _details(ask, ids)
+        for each in details
         for day in each["comingCharges"]
         if after < date.fromisoformat(day[:10]) <= until
     ]
@@ -197,8 +198,8 @@ def _biggest(ask: Ask, ids: str, first: date, last: date) -> Iterator[Message]:
         yield Message("{name} on {day}: {amount}", **_named(each), day=day)
 
 
-def _prices(ask: Ask, ids: str, first: date, last: date) -> Iterator[Message]:
-    for each in _details(ask, ids):
+def _prices(details: Sequence[Json], first: date, last: date) -> Iterator[Message]:
+    for each in details:
         change = each["priceChange"]
         since = change["since"][:10] if change is not None else ""
         if first.isoformat() <= since <= last.isoformat() and change["amount"] > 0:

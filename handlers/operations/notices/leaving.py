@@ -1,16 +1,14 @@
 """How letters to one address end without a sign-in, by a link that only they have."""
 
 import base64
-import binascii
 import hmac
 
-from handlers.operations.notices.targets import tell_removed
 from handlers.work.services import Services
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.database import Transaction
 from storage.keys.places import KeysUnusable
-from storage.notices.ways import targets
+from storage.notices.ways import ending, targets
 from storage.notices.ways.targets import NoticeTarget
 
 LEAVE = "/account/leave"
@@ -29,7 +27,7 @@ def leave(services: Services, named: str) -> bool:
     try:
         padded = named[:LINK_LENGTH_MAX] + "=" * (-len(named[:LINK_LENGTH_MAX]) % 4)
         user_id, id_, secret = base64.b64decode(padded, altchars=b"-_", validate=True).decode().split(" ")
-    except (ValueError, binascii.Error):
+    except ValueError:
         return False
     if not f"{user_id}{id_}".isprintable():
         return False
@@ -47,8 +45,7 @@ def leave(services: Services, named: str) -> bool:
     def work(session: Transaction) -> None:
         session.hold(user_id)
         if targets.find(session, user_id, id_) is not None:
-            targets.remove(session, user_id, id_)
-            tell_removed(services, session, target)
+            ending.remove(session, target, now=services.clock.now())
 
     own.atomically(work)
     return True

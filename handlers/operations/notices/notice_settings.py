@@ -21,7 +21,7 @@ from storage.notices.ways.settings import NoticeSettings
 
 OF_THE_PAGE = "How you are told is said on this service's own page, not by an app"
 BAD_ZONE = "timeZone: must be the name of a time zone, such as Europe/Berlin"
-BAD_HOURS = "quietHours: from and until must be two times such as 22:00"
+BAD_HOURS = "quietHours: from and until must be two different times such as 22:00"
 HOURS = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 

@@ -19,15 +19,14 @@ from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.boundary import begin_thread, contain
 from storage.database import StoreUnavailable, Transaction
 from storage.keys.places import KeysUnusable
-from storage.notices import of_access
-from storage.notices.ways import deliveries, targets
+from storage.notices.ways import deliveries, ending, targets
 from storage.notices.ways.deliveries import NoticeDelivery
 
 LOOK_EVERY = 2.0  # seconds between two looks at what is due
 SENT_AT_ONCE = 16
 LOOKED_AT = 100
 DIGESTS_AT_ONCE = 4  # made between two looks: each asks much, and others wait
-OF_EACH_USER = 4  # of these, so that slow receivers of one person hold up nobody else
+OF_EACH_USER = 4  # of those sent at once, so that slow receivers of one person hold up nobody else
 LEASE = timedelta(minutes=3)  # a way has less
 PAUSES = tuple(timedelta(minutes=each) for each in (1, 5, 15, 45, 120, 360, 720))
 REFUSALS_MAX = 5
@@ -170,8 +169,7 @@ def _keep(
         if again is None:
             targets.remove(session, user_id, id_)
     elif outcome.state == "gone":
-        targets.remove(session, user_id, id_)
-        of_access.tell_of(session, user_id, "deleteNoticeTarget", id_, now=now)
+        ending.remove(session, target, now=now)
     elif outcome.state == "paused":
         targets.pause(session, user_id, id_, because=outcome.reason)
     elif is_delivered:

@@ -2,7 +2,7 @@
 was sent there was entered."""
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from secrets import randbelow, token_hex, token_urlsafe
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -13,6 +13,7 @@ from connectors.ways import AddressRefused
 from handlers.json_shapes import instant, members
 from handlers.names import Json
 from handlers.notice_sentences import visible_name
+from handlers.operations.events.webhooks import with_sealed_secret
 from handlers.operations.notices.notice_settings import begin_settings, person_of
 from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
 from handlers.web.request import Answer, Request
@@ -107,7 +108,7 @@ def create_notice_target(services: Services, request: Request, *, body: Mapping[
         _send_code(services, session, target, {"address": address.sealed, "leave": token_urlsafe(24)})
         return target
 
-    made = _sealing(services, user_id, work)
+    made = with_sealed_secret(services, user_id, work, refusal=NO_KEYS)
     if made is not target and made.state == "working":  # the process that had it work may have died on the way
         others = targets.owned_elsewhere(services.everybody, made.only_of, but=made.id)
         _end_elsewhere(services, [each for each in others if each.created_at < made.created_at])
@@ -151,7 +152,7 @@ def confirm_notice_target(services: Services, request: Request, *, id: str, body
 
     found = _find(services.of(user_id), request, id)
     others = targets.owned_elsewhere(services.everybody, found.only_of, but=id) if found.only_of else []
-    if not _sealing(services, user_id, work):
+    if not with_sealed_secret(services, user_id, work, refusal=NO_KEYS):
         raise BadRequest(NOT_CODE)
     _end_elsewhere(services, others)
     return _shape(_find(services.of(user_id), request, id))
@@ -171,7 +172,7 @@ def test_notice_target(services: Services, request: Request, *, id: str) -> Answ
             return _send_code(services, session, target, secrets)
         return send_test(services, session, target)
 
-    return Answer(body={"deliveryId": _sealing(services, user_id, work)}, status=202)
+    return Answer(body={"deliveryId": with_sealed_secret(services, user_id, work, refusal=NO_KEYS)}, status=202)
 
 
 def send_test(services: Services, session: Transaction, target: NoticeTarget) -> str:
@@ -200,11 +201,6 @@ def get_push_key(services: Services, request: Request) -> Json:
         raise Unavailable(NO_KEYS) from None
 
 
-def tell_removed(services: Services, session: Transaction, target: NoticeTarget) -> None:
-    """Tell the person of a target that it was removed."""
-    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=services.clock.now())
-
-
 def today(services: Services, session: Transaction, user_id: str) -> dict[str, Any]:
     """What was counted of the person's present day; of another day nothing counts any more."""
     wanted = settings.find(session, user_id)
@@ -229,8 +225,7 @@ def _end_elsewhere(services: Services, others: Sequence[NoticeTarget]) -> None:
 
         def work(session: Transaction, other: NoticeTarget = each) -> None:
             session.hold(other.user_id)
-            targets.remove(session, other.user_id, other.id)
-            tell_removed(services, session, other)
+            ending.remove(session, other, now=services.clock.now())
 
         services.of(each.user_id).atomically(work)
 
@@ -240,17 +235,6 @@ def _find(session: Any, request: Request, id_: str) -> NoticeTarget:
     if found is None or found.state == "removed":
         raise NotFound(NOT_FOUND)
     return found
-
-
-def _sealing(services: Services, user_id: str, work: Callable[[Transaction], T]) -> T:
-    """The result of a transaction that reads or stores what is sealed; raises Unavailable where the keys for that
-    cannot be used."""
-    try:
-        services.connection_keys.get_ready()
-        with services.connection_keys.hold():
-            return services.of(user_id).atomically(work)
-    except (KeysUnusable, SecretsUnreadable):
-        raise Unavailable(NO_KEYS) from None
 
 
 def _shape(target: NoticeTarget) -> Json:

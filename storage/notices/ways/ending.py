@@ -13,10 +13,16 @@ def end(session: Session, target: NoticeTarget, *, now: datetime) -> None:
     """Remove a target, tell its person, and send one last sentence there if it has worked: whoever steals a session
     silences nobody."""
     if target.state == "unconfirmed":
-        targets.remove(session, target.user_id, target.id)
-    else:
-        targets.end(session, target.user_id, target.id)
-        deliveries.add(session, target.user_id, target_id=target.id, what="removed", now=now)
+        remove(session, target, now=now)
+        return
+    targets.end(session, target.user_id, target.id)
+    deliveries.add(session, target.user_id, target_id=target.id, what="removed", now=now)
+    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=now)
+
+
+def remove(session: Session, target: NoticeTarget, *, now: datetime) -> None:
+    """Remove a target at once, without one more sentence there, and tell its person."""
+    targets.remove(session, target.user_id, target.id)
     of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=now)
 
 

@@ -1,6 +1,6 @@
 """Whether ledgers add up, looked at soon after an import and beside it, because it takes longest."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 
 from analytics.integrity import LedgerProblem, integrity
@@ -26,18 +26,20 @@ def look_at_ledgers(session: Transaction, user_id: str, *, today: date) -> None:
     shares = connections.of_shares(session, user_id)  # whose own person hears of them
     mine = [each for each in accounts.of_user(session, user_id) if each.connection_id not in shares]
     owned = {each.id: each for each in mine}
-    found = list(_found(session, user_id, owned, today))
-    is_known = looks.is_past(session, user_id)
-    stored.reconcile(session, user_id, [LEDGER], found, today=today, is_known=lambda _: is_known)
+    last = looks.last_look(session, user_id)
+    found = list(_found(session, user_id, owned, today, last.checked))
+    stored.reconcile(session, user_id, [LEDGER], found, today=today, is_known=lambda _: last.is_past)
     is_open = any(each.stage.startswith(NEW) for each in found)
     looks.keep_ledgers(session, user_id, owned, look_on=today + timedelta(days=1) if is_open else None)
 
 
-def _found(session: Session, user_id: str, owned: Mapping[str, StoredAccount], today: date) -> Iterator[Finding]:
+def _found(
+    session: Session, user_id: str, owned: Mapping[str, StoredAccount], today: date, checked: Collection[str]
+) -> Iterator[Finding]:
     every = stored.of_kinds(session, user_id, [LEDGER])
     known = {(line, each.day): each for each in every for line in each.subject.splitlines()}
     unsound = {id_ for each in every if each.state in LIVE for id_ in each.content["accountIds"]}
-    sound = looks.last_look(session, user_id).checked - unsound
+    sound = set(checked) - unsound
     for account in integrity(owned, evidence.evidence(session, user_id, list(owned)), today=today):
         for problem in account.problems:
             if not problem.is_unsound:
