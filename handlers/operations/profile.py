@@ -1,16 +1,19 @@
 """GET and PATCH /profile: who is signed in, and the time zone and currency of their figures."""
 
 from collections.abc import Mapping
+from datetime import datetime, time
 from typing import Any
 
 from analytics.currencies import EURO
 from analytics.messages import Saying, message
 from handlers.names import Json
+from handlers.operations.events.event_shapes import EventIds
 from handlers.operations.selection import owner_of
 from handlers.web.errors import BadRequest
 from handlers.web.request import Request
 from handlers.work.services import Services
 from storage import users
+from storage.events import outbox
 
 
 class NoRate(Saying):
@@ -25,14 +28,18 @@ class NoRate(Saying):
 
 
 def get_profile(services: Services, request: Request) -> Json:
-    """The user's name and home currency, the time zone of the service, and today's date there."""
+    """The user's name and home currency, the time zone of the service, today's date there, and the id after which a
+    stream of events tells what changes after this answer."""
     user_id = request.principal.user_id
+    passed = outbox.position_of(services.store.state(user_id))  # before anything else is read
+    ids = EventIds(incarnation=services.incarnation, user_id=user_id)
     user = services.user(user_id)
     return {
         "name": user.name,
         "homeCurrency": user.home_currency,
         "timeZone": services.settings.time_zone.key,
         "today": services.clock.today().isoformat(),
+        "lastEventId": ids.write(passed, datetime.combine(services.clock.now(), time.min)),  # the same all day
     }
 
 

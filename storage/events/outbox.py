@@ -171,7 +171,12 @@ def set_alert(session: Session, user_id: str, account_id: str, amount: object) -
 
 def position(session: Session, user_id: str) -> int:
     """The highest event number that the user's data can have so far; later events have greater ones."""
-    return (state_in(session, user_id) + 1) * OF_A_COMMIT - 1
+    return position_of(state_in(session, user_id))
+
+
+def position_of(state: int) -> int:
+    """The highest event number that data in this state can have."""
+    return (state + 1) * OF_A_COMMIT - 1
 
 
 def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[StoredEvent]:

@@ -138,7 +138,8 @@ def explain_transaction(request: Request, *, id: str, include: str | None) -> di
 
 
 def get_profile(request: Request) -> dict[str, Any]:
-    return {"name": "eva", "homeCurrency": "EUR", "timeZone": "Europe/Berlin", "today": "2026-11-20"}
+    said = {"name": "eva", "homeCurrency": "EUR", "timeZone": "Europe/Berlin", "today": "2026-11-20"}
+    return {**said, "lastEventId": "evt_41007-1793512800-0123456789abcdef01234567"}
 
 
 def get_balances(request: Request, **filters: Any) -> dict[str, Any]:

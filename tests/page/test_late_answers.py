@@ -231,6 +231,29 @@ def test_open_tabs_follow_what_comes_in_elsewhere_and_what_is_read_stays_where_i
 
 
 @pytest.mark.requirement("page.live")
+def test_what_comes_in_before_the_stream_of_events_is_open_is_shown_as_well(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/connections")
+    held: list[Route] = []
+    page.route("**/api/v1/events", lambda route: held.append(route), times=1)
+    page.goto(demo.origin + "/")
+    expect(page.get_by_role("region", name="Latest transactions")).to_be_visible()
+    while not held:
+        page.wait_for_timeout(50)
+    headers = {"Authorization": f"Bearer {demo.token('demo', f'{SCOPES} {WRITING}')}"}
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    with httpx.Client(base_url=demo.base_url, headers=headers, timeout=60) as client:
+        told = client.post("/imports?filename=new.xml", content=statement((today, "-4.20")).encode(),
+                           headers={"Content-Type": "application/octet-stream"}).json()  # fmt: skip
+        while client.get(f"/imports/{told['importId']}").json()["status"] == "running":
+            pass  # each waits for seconds
+        expect(page.get_by_text("Corner shop")).to_have_count(0)
+        for each in held:
+            each.continue_()
+        expect(page.get_by_text("Corner shop")).to_have_count(1)
+        assert client.delete(f"/imports/{told['importId']}").is_success
+
+
+@pytest.mark.requirement("page.live")
 def test_at_midnight_and_after_a_long_absence_the_page_asks_what_is_now(signed_in: Opening) -> None:
     page = signed_in("/connections")
     expect(page.get_by_text("Last sync").first).to_be_visible()

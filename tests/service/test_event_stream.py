@@ -183,6 +183,20 @@ def test_types_are_chosen_and_scopes_and_foreign_ids_keep_to_themselves(own_serv
 
 
 @pytest.mark.requirement("events.stream")
+def test_a_stream_that_begins_after_a_profile_tells_all_that_has_changed_since(
+    own_service: Served, listen: Listen
+) -> None:
+    token, client = own_service.token("solo"), own_service.client("solo")
+    read = get(client, "/profile")["lastEventId"]
+    sync(own_service, client)
+    opened, *heard = listen(own_service, token, last=read).until("sync.completed")
+    assert (opened["type"], place_of(opened)) == ("stream.opened", read.split("-")[0])
+    assert "transactions.changed" in {each["type"] for each in heard}
+    last = get(client, "/profile")["lastEventId"]
+    assert [each["type"] for each in listen(own_service, token, last=last).rest(2)] == ["stream.opened"]
+
+
+@pytest.mark.requirement("events.stream")
 def test_a_grant_has_five_streams_and_a_closed_one_makes_room(own_service: Served, listen: Listen) -> None:
     token = own_service.token("globe")
     streams = [listen(own_service, token) for _ in range(5)]

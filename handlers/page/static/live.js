@@ -7,6 +7,7 @@ const RESTS_FOR = 1200; // milliseconds without a touch, a key or a wheel: until
 const BEAT = 10_000;
 const AWAY_LONG = 30_000; // whoever comes back later than this is shown everything anew
 
+let lastEvent = ""; // its id, after which the stream goes on
 let later = 0;
 let isDue = false;
 let touchedAt = 0; // Infinity while it is held
@@ -21,9 +22,11 @@ function renew() {
 }
 
 /** Follows what happens: events of the service, other tabs, a return to this one, and midnight where the person is. */
-export default function Live({ timeZone }) {
+export default function Live({ profile }) {
+  const timeZone = profile?.timeZone;
   const zone = useRef(timeZone);
   zone.current = timeZone;
+  lastEvent ||= profile?.lastEventId ?? ""; // what is shown was read after it
   useEffect(() => {
     const today = () => new Intl.DateTimeFormat("sv", { timeZone: zone.current }).format();
     let [day, seenAt, following] = ["", Date.now(), new AbortController()];
@@ -61,8 +64,6 @@ export default function Live({ timeZone }) {
   useEvents({ pointerdown: held, pointerup: touched, pointercancel: touched, keydown: touched, wheel: touched, touchmove: touched });
   return null;
 }
-
-let lastEvent = ""; // its id, after which the stream goes on
 
 /** The stream of events, opened again whenever it ends. */
 async function listen(signal) {

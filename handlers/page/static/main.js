@@ -96,7 +96,7 @@ function Frame() {
     ${booking && person.data && html`<${Opened} key=${booking} name="booking" title="row" id=${booking} person=${person.data} onClose=${() => leave(beside({ [name]: "" }))} />`}
     ${notice && person.data && html`<${Opened} key=${notice} name="notice" title="notice" id=${notice} person=${person.data} onClose=${() => leave(beside({ notice: "" }))} />`}
     ${push.data && person.data && html`<${push.data.default} />`}
-    ${live.data && html`<${live.data.default} timeZone=${person.data?.profile.timeZone} />`}
+    ${live.data && html`<${live.data.default} profile=${person.data?.profile} />`}
     <${Toasts} />`;
 }
 
