@@ -53,14 +53,16 @@ ACCOUNT_NOT_FOUND = "Account not found"
 SAID_BY_YOU = "Said by you"
 
 
-def list_hidden_accounts(services: Services, request: Request) -> Json:
-    """List the hidden accounts, which no other operation lists. They are hidden by the user, or until the user says
-    whether they are the same as another account (`perhapsSameAs`)."""
+def list_hidden_accounts(services: Services, request: Request, *, with_shown: bool = False) -> Json:
+    """List the hidden accounts, which no other operation lists, and the others where they are wanted, too. They are
+    hidden by the user, or until the user says whether they are the same as another account (`perhapsSameAs`)."""
     user_id = owner_of(request)
     owned = accounts.every(services.of(user_id), user_id)
     return {
         "accounts": [
-            _shape(each, request.principal) for each in covered_accounts(owned, request.principal) if each.is_hidden
+            _shape(each, request.principal)
+            for each in covered_accounts(owned, request.principal)
+            if each.is_hidden or with_shown
         ]
     }
 

@@ -134,6 +134,7 @@ def test_an_account_is_renamed_hidden_and_shown_again(holder: Holder) -> None:
         "perhapsSameAs": None,
         "creditLine": None,
     }
+    assert client.get("/accounts/hidden?withShown=true").json() == {"accounts": [renamed]}
     assert client.patch(path, json={"isHidden": True}).json() == {**renamed, "isHidden": True}
     assert holder.account_ids() == []
     assert client.get("/accounts/hidden").json() == {"accounts": [{**renamed, "isHidden": True}]}

@@ -383,6 +383,26 @@ def test_a_category_of_ones_own_is_made_used_renamed_and_removed(signed_in: Open
 
 
 @pytest.mark.requirement("page.tasks")
+@pytest.mark.parametrize(
+    ("locale", "change", "limit"), [("en-GB", "Change", "Overdraft limit"), ("de-DE", "Ändern", "Dispokredit")]
+)
+@pytest.mark.sampled
+def test_how_far_an_account_may_go_below_zero_is_said_and_taken_back(
+    signed_in: Opening, locale: str, change: str, limit: str
+) -> None:
+    page = signed_in("/settings", user="solo", locale=locale)
+    for said in ("500", ""):
+        page.get_by_role("button", name=f"{change}: ").first.click()
+        field = page.get_by_label(limit)
+        field.fill(said)
+        field.press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("button", name=f"{change}: ").first.click()
+        expect(page.get_by_label(limit)).to_have_value(said)
+        page.keyboard.press("Escape")
+
+
+@pytest.mark.requirement("page.tasks")
 @pytest.mark.long
 def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/settings")

@@ -7,23 +7,23 @@ import { html, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
 
 export function Accounts({ person }) {
-  const hidden = useRead("/accounts/hidden");
+  const managed = useRead("/accounts/hidden", { withShown: true }).data?.accounts ?? [];
   const merged = useRead("/accounts/merged");
   const [open, setOpen] = useState(null);
   return html`<${Card} title=${t("accounts")}>
     <ul class="plain">
-      <${SameAccounts} accounts=${(hidden.data?.accounts ?? []).filter(({ perhapsSameAs }) => perhapsSameAs)} person=${person} />
+      <${SameAccounts} accounts=${managed.filter(({ perhapsSameAs }) => perhapsSameAs)} person=${person} />
       ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankConnection.bankName)}>
         <button type="button" aria-label="${t("change")}: ${accountAmong(account)}" onClick=${() => setOpen(account)}>${t("change")}</button>
       <//>`)}
-      ${hidden.data?.accounts.filter(({ perhapsSameAs }) => !perhapsSameAs).map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
+      ${managed.filter(({ isHidden, perhapsSameAs }) => isHidden && !perhapsSameAs).map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
         <button type="button" aria-label="${t("show")}: ${accountAmong(account)}" onClick=${() => act(account, "PATCH", { body: { isHidden: false } })}>${t("show")}</button>
       <//>`)}
       ${merged.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("merged_into", { name: nameOf(person, account.into) }))}>
         <button type="button" aria-label="${t("separate")}: ${accountAmong(account)}" onClick=${() => act(account, "DELETE", {}, "/merge")}>${t("separate")}</button>
       <//>`)}
     </ul>
-    ${open && html`<${Change} account=${open} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)} />`}
+    ${open && html`<${Change} account=${open} line=${managed.find(({ id }) => id === open.id)?.creditLine} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)} />`}
   <//>`;
 }
 
@@ -52,7 +52,7 @@ function Plan({ account, target }) {
     <button type="submit">${t("merge")}</button>`;
 }
 
-function Change({ account, others, onClose }) {
+function Change({ account, line, others, onClose }) {
   const [name, setName] = useState(account.accountName ?? "");
   const [into, setInto] = useState("");
   const [typed, setTyped] = useState("");
@@ -68,6 +68,7 @@ function Change({ account, others, onClose }) {
       <label for="own-name">${t("own_name")}</label>
       <span class="buttons"><input id="own-name" value=${name} maxlength="200" onInput=${(event) => setName(event.target.value)} /><button type="submit" class="primary">${t("save")}</button></span>
     </form>
+    ${line !== undefined && html`<${CreditLine} line=${line} submitted=${submitted} currency=${account.currency} />`}
     <div class="field"><span class="label">${t("hide")}</span><p class="soft small">${t("hide_text")}</p><button type="button" onClick=${submitted("PATCH", { body: { isHidden: true } })}>${t("hide")}</button></div>
     ${others.length > 0 && html`<form class="field" onSubmit=${submitted("POST", { body: target && intoBody(account, target) }, "/merge")}>
       <span class="label">${t("merge_into")}</span><p class="soft small">${t("merge_text")}</p>
@@ -81,4 +82,13 @@ function Change({ account, others, onClose }) {
         <button type="submit" class="danger" disabled=${typed !== shown}>${t("delete")}</button></span>
     </form>
   <//>`;
+}
+
+/** How far the account may go below zero, before notices warn. */
+function CreditLine({ line, currency, submitted }) {
+  const [typed, setTyped] = useState(line ?? "");
+  return html`<form class="field" onSubmit=${submitted("PATCH", { body: { creditLine: typed === "" ? null : Number(typed) } })}>
+    <label for="credit-line">${t("credit_line")} (${currency})</label><p class="soft small">${t("credit_line_text")}</p>
+    <span class="buttons"><input id="credit-line" type="number" min="0" step="any" value=${typed} onInput=${(event) => setTyped(event.target.value)} /><button type="submit">${t("save")}</button></span>
+  </form>`;
 }
