@@ -55,7 +55,7 @@ def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
     codes = site.server.second_factors.first_codes(user.id) if is_alone and user.password_hash is None else ()
     if codes:
-        return codes_page(site, visit, codes)
+        return codes_page(site, visit, codes, goes_on=f"{site.policy.public_url}/")
     return site.redirect(site.address("/account/passkeys"))
 
 

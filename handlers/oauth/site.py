@@ -298,14 +298,19 @@ class Site:
         self.cookies.set_waiting(response, waiting)
         return response
 
-    def after_sign_in(self, visit: Visit, secret: str) -> Response:
+    def first_page(self, user_id: str, otherwise: str) -> str:
+        """The address at which a person begins whom nothing else has led here: what is offered to them, if anything."""
+        offered = any(each.accepted_at is None for each in self.server.shares.given_to(user_id))
+        return self.address(SHARES_PAGE) if offered else otherwise
+
+    def after_sign_in(self, visit: Visit, secret: str, *, begins: str = "") -> Response:
         """Redirect a person who has signed in to the consent page for the request with this id, else to the request or
-        page that waits, in the cookie, which is deleted, or for a second press in the form; else to the account
-        page."""
+        page that waits, in the cookie, which is deleted, or for a second press in the form; else to `begins`, the
+        account page if it is empty."""
         if secret:
             return self.redirect(self.address("/oauth/consent", request=secret))
         if not visit.waiting_query:
-            return self.redirect(self.address("/account"))
+            return self.redirect(begins or self.address("/account"))
         if visit.waiting_query in RETURN_PAGES:
             response = self.redirect(self.address(visit.waiting_query))
         else:
@@ -316,9 +321,10 @@ class Site:
     def signed_in(self, visit: Visit, secret: str, outcome: Outcome) -> Response:
         """What a person gets who has just signed in: the redirect of `after_sign_in`, or before it the page that tells
         them that their password was set by a link; with the cookies of the new session."""
-        response = self.after_sign_in(visit, secret)
         assert outcome.browser is not None
-        used = self.server.links.tell(outcome.browser.user_id or "")
+        user_id = outcome.browser.user_id or ""
+        response = self.after_sign_in(visit, secret, begins=self.first_page(user_id, ""))
+        used = self.server.links.tell(user_id)
         if used is not None:
             goes_on = response.headers["location"]
             response = self.page("told.html", visit.words, kind=used.kind, used_at=used.used_at, goes_on=goes_on)

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from auth.people.links import PATH
 from auth.people.sessions import Browser
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.site import SHARES_PAGE, Site, Visit
+from handlers.oauth.site import Site, Visit
 from storage.oauth.links import Link
 
 PURPOSE = "join"
@@ -62,8 +62,7 @@ def become_user(site: Site, visit: Visit) -> Response:
         raise Mistake("join_over")
     if isinstance(made, str):
         return _page(site, visit, browser, link, error=made)
-    begins = site.address(SHARES_PAGE) if site.server.shares.given_to(made.id) else f"{site.policy.public_url}/"
-    response = site.redirect(begins)
+    response = site.redirect(site.first_page(made.id, f"{site.policy.public_url}/"))
     before = browser if browser.user_id is None else None  # what somebody else began in this browser stays theirs
     site.remember_signed_in(response, site.server.sign_in.let_in(made, before, address=visit.address))
     return response

@@ -100,14 +100,15 @@ def join(site: Site, visit: Visit) -> Response:
         return join_form(site, visit, browser, error=made)
     before = browser if browser.user_id is None else None
     outcome = site.server.sign_in.let_in(made, before, address=visit.address)
-    response = codes_page(site, visit, site.server.second_factors.first_codes(made.id))
+    begins = site.first_page(made.id, f"{site.policy.public_url}/")
+    response = codes_page(site, visit, site.server.second_factors.first_codes(made.id), goes_on=begins)
     site.remember_signed_in(response, outcome)
     return response
 
 
-def codes_page(site: Site, visit: Visit, codes: tuple[str, ...]) -> Response:
-    """The page that shows recovery codes, once."""
-    return site.page("recovery_codes.html", visit.words, codes=codes)
+def codes_page(site: Site, visit: Visit, codes: tuple[str, ...], *, goes_on: str) -> Response:
+    """The page that shows recovery codes, once, and leads on to `goes_on`."""
+    return site.page("recovery_codes.html", visit.words, codes=codes, goes_on=goes_on)
 
 
 def _making(site: Site, visit: Visit, browser: Browser, *, name: str, is_refused: bool = False) -> Response:

@@ -12,6 +12,7 @@ import pyotp
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from storage.oauth.grants import Terms
 from tests.browsers import ARGUMENTS, FULL, running_browser
 from tests.oauth.pages.test_second_factor import code_of, turn_on
 
@@ -326,7 +327,7 @@ def test_somebody_joins_signs_in_and_proves_who_they_are_by_a_passkey_alone(
     base = live.server.policy.public_url
     page = opened(full_chromium, complaints, viewport={"width": 375, "height": 720})
     with_device(page)
-    page.goto(live.server.links.invite())
+    page.goto(live.server.shares.invite(live.user, None, life="1", terms=Terms(accounts=None), ends_at=None))
     page.fill("#username", "eva")
     fits(page)
     page.get_by_role("button", name="Use a passkey, without a password").click()
@@ -335,13 +336,17 @@ def test_somebody_joins_signs_in_and_proves_who_they_are_by_a_passkey_alone(
     codes = page.locator("textarea").input_value().split()
     assert len(codes) == 10
     fits(page)
+    page.locator(".card .button").click()
+    page.wait_for_url(f"{base}/account/shares")
+    page.get_by_text("alice").first.wait_for()
     page.goto(f"{base}/account")
     page.click('form[action$="/sign-out"] button')
     page.get_by_role("link", name="Sign in with a passkey").click()
     fits(page)
     shot(page, "passkey-alone")
     page.get_by_role("button", name="Use a passkey").click()
-    page.wait_for_url(f"{base}/account")
+    page.wait_for_url(f"{base}/account/shares")  # the offer waits still
+    page.goto(f"{base}/account")
     page.get_by_text("eva", exact=True).wait_for()
     live.clock.forward(minutes=6)
     page.goto(f"{base}/account/passkeys")

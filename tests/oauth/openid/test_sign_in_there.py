@@ -12,6 +12,7 @@ from auth.people.provider_metadata import ProviderAway
 from handlers.commands import users as commands
 from handlers.commands.control_socket import CommandError
 from storage import users
+from storage.oauth.grants import Terms
 from tests.oauth.conftest import PASSWORD, Browser, World, fields, parameters
 from tests.oauth.openid.provider import (
     CLIENT,
@@ -174,12 +175,14 @@ def test_only_groups_that_may_enter_do(with_provider: Made, held: Any, is_let_in
 @pytest.mark.requirement("oauth.provider")
 def test_an_invitation_is_used_by_who_signs_in_at_the_provider(with_provider: Made) -> None:
     world, provider = with_provider()
-    secret = world.server.links.invite().rpartition("#")[2]
+    address = world.server.shares.invite(world.user, None, life="1", terms=Terms(accounts=None), ends_at=None)
+    secret = (address or "").rpartition("#")[2]
     browser = world.browser()
     page = browser.client.post("/join", data={**fields(browser.client.get("/join").text), "secret": secret})
     going = browser.client.post("/oauth/oidc/join", data=form_of(page.text, "/oauth/oidc/join"))
     (address,) = re.findall(r'class="button primary" href="([^"]+)"', going.text)
-    assert comes_back(browser, provider, html.unescape(address)).status_code == 303
+    back = comes_back(browser, provider, html.unescape(address))
+    assert (back.status_code, back.headers["location"]) == (303, "/account/shares"), "what is offered to them"
     assert is_in(browser)
     assert world.server.links.find(secret) is None
 
