@@ -35,7 +35,8 @@ def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule
 
 def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
     """The categories that the user chose for all bookings of a counterpart, by the key of the correction
-    (`creditor:...`, `iban:...` or `merchant:...`). Others, which imports of words have once let in, decide nothing."""
+    (`creditor:...`, `iban:...`, `merchant:...` or `name:...`). Others, which imports of words have once let in, decide
+    nothing."""
     columns = ", ".join(ChosenCategory._fields)
     rows = session.rows(f"SELECT key, {columns} FROM corrections WHERE user_id = $1", user_id)
     return {

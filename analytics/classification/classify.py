@@ -12,7 +12,7 @@ from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.leaves import leaf_below
 from analytics.classification.merchants import Merchant, merchant
-from analytics.classification.rules import ChosenCategory, Rule, comparable_value, correction_key, first_rule
+from analytics.classification.rules import ChosenCategory, Rule, comparable_value, correction_keys, first_rule
 from analytics.frames import CLASSIFIABLE, columns
 from analytics.search_text import fold_column
 
@@ -37,7 +37,7 @@ def classify(
     rules that gave them (`DERIVED`).
 
     `own_ibans` are the user's own IBANs with the kind of the account (None when unknown), `rules` the user's rules in
-    order, and `corrections` the chosen categories by `analytics.classification.rules.correction_key`. The chains are
+    order, and `corrections` the chosen categories by `analytics.classification.rules.correction_keys`. The chains are
     those of docs/analytics.md, "Why a booking is what it is".
     """
     own = {comparable_value("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
@@ -115,19 +115,20 @@ def _users_choice(
     row: BookingFacts, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
     """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction for the
-    creditor id, IBAN or merchant (for an intermediary only the merchant); None where neither applies."""
+    creditor id, IBAN, merchant or name (for an intermediary only the merchant); None where neither applies."""
     if rule is not None and rule.place is not None:
         return rule.place, f"user-rule:{rule.id}"
     if not corrections:
         return None
     carried = shop.intermediary is not None or is_intermediary(row.name)
-    candidates = (
-        correction_key(creditor_id=None if carried else row.creditor_id, counterpart_iban=None, merchant_name=None),
-        correction_key(creditor_id=None, counterpart_iban=None if carried else iban, merchant_name=None),
-        correction_key(creditor_id=None, counterpart_iban=None, merchant_name=shop.name),
+    candidates = correction_keys(
+        creditor_id=None if carried else row.creditor_id,
+        counterpart_iban=None if carried else iban,
+        merchant_name=shop.name,
+        counterpart_name=None if carried else row.name,
     )
     for key in candidates:
-        if key is not None and key in corrections:
+        if key in corrections:
             assert corrections[key].category in CATEGORIES, corrections[key]
             return corrections[key], f"correction:{key.partition(':')[0]}"
     return None

@@ -159,24 +159,28 @@ def is_tag(text: object) -> bool:
     return isinstance(text, str) and text.isprintable() and bool(text.split()) and len(text) <= TAG_LENGTH_MAX
 
 
-def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None) -> str | None:
-    """The key under which the correction of a booking is remembered: "creditor:" and the creditor id, else "iban:" and
-    the counterpart's IBAN, else "merchant:" and the name; None without any.
+def correction_keys(
+    *, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None, counterpart_name: str | None
+) -> list[str]:
+    """The keys under which a correction of a booking may be remembered, the surest first: "creditor:" and the creditor
+    id, "iban:" and the counterpart's IBAN, "merchant:" and "name:" with the merchant's and the counterpart's name.
 
-    Pass None for id and IBAN of a payment intermediary: they stand for a thousand shops
+    Pass None for all but the merchant of a payment intermediary: they stand for a thousand shops
     (`analytics.classification.intermediaries.is_intermediary`).
     """
-    if creditor_id:
-        return f"creditor:{comparable_value('counterpartCreditorId', creditor_id)}"
-    if counterpart_iban:
-        return f"iban:{comparable_value('counterpartIban', counterpart_iban)}"
-    return f"merchant:{comparable_value('merchantName', merchant_name)}" if merchant_name else None
+    known = (
+        ("creditor", "counterpartCreditorId", creditor_id),
+        ("iban", "counterpartIban", counterpart_iban),
+        ("merchant", "merchantName", merchant_name),
+        ("name", "counterpartName", counterpart_name),
+    )
+    return [f"{kind}:{comparable_value(field, value)}" for kind, field, value in known if value]
 
 
 def is_correction_key(key: object) -> bool:
-    """Whether this is a key as `correction_key` makes them."""
+    """Whether this is a key as `correction_keys` makes them."""
     kind, _, value = str(key).partition(":")
-    return kind in ("creditor", "iban", "merchant") and value != ""
+    return kind in ("creditor", "iban", "merchant", "name") and value != ""
 
 
 def _parse_rule(number: int, line: str) -> Rule:

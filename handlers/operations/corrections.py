@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.rules import ChosenCategory, comparable_value, correction_key
+from analytics.classification.rules import ChosenCategory, comparable_value, correction_keys
 from auth.principal import Principal
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
@@ -26,6 +26,7 @@ COMPARED = {
     "creditor": ("counterpartCreditorId", "creditor_id"),
     "iban": ("counterpartIban", "counterpart_iban"),
     "merchant": ("merchantName", "merchant_name"),
+    "name": ("counterpartName", "counterpart_name"),
 }
 """By the kind of a correction's key (the part before its colon): the field of the interface, and the column."""
 
@@ -102,14 +103,16 @@ def _about(session: Transaction, user_id: str, key: str) -> list[str]:
 
 
 def key_of(row: Row) -> str | None:
-    """The key under which a correction of this booking's counterpart is stored: by creditor id, IBAN or merchant, by
-    merchant alone where the counterpart only passes payments on for others. None if nothing names the counterpart."""
+    """The key under which a correction of this booking's counterpart is stored: by creditor id, IBAN, merchant or
+    name, by merchant alone where the counterpart only passes payments on for others. None if nothing names it."""
     carries_for_others = is_intermediary(row["counterpart_name"])
-    return correction_key(
+    keys = correction_keys(
         creditor_id=None if carries_for_others else row["creditor_id"],
         counterpart_iban=None if carries_for_others else row["counterpart_iban"],
         merchant_name=row["merchant_name"],
+        counterpart_name=None if carries_for_others else row["counterpart_name"],
     )
+    return next(iter(keys), None)
 
 
 def correction_id(key: str) -> str:

@@ -66,7 +66,7 @@ OWN_RULE = {
     "startswith": "Your rule {id} says so: {field} begins with “{value}”.",
 }
 OF_TYPE = ("type", "default")  # rules whose detail is a type of booking
-CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant"}
+CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant", "name": "name"}
 
 
 def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]) -> Message:

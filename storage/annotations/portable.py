@@ -108,7 +108,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                 if choice is None:
                     raise KeyError("category")
                 if not is_correction_key(entry["key"]):
-                    raise ValueError("key: must begin with creditor:, iban: or merchant:")
+                    raise ValueError("key: must begin with creditor:, iban:, merchant: or name:")
                 if entry["key"] not in corrections:
                     rules.correct(session, user_id, str(entry["key"]), choice)
                     count += 1

@@ -253,6 +253,14 @@ def test_a_correction_is_found_again_by_iban(bookings: Bookings) -> None:
     assert derived(bookings(row), corrections={"merchant:erika": ChosenCategory("DINING")})["category"] == "TRANSFER"
 
 
+@pytest.mark.requirement("issue 4 correction memory")
+def test_a_correction_is_found_again_by_name_but_not_for_all_that_one_intermediary_carries(bookings: Bookings) -> None:
+    memory = {"name:erika mustermann": ChosenCategory("RENT"), "name:paypal": ChosenCategory("DINING")}
+    answer = derived(bookings({"amount": "-5", "counterpart_name": "Erika  Mustermann"}), corrections=memory)
+    assert (answer["category"], answer["category_rule"]) == ("RENT", "correction:name")
+    assert derived(bookings({"amount": "-5", "counterpart_name": "PayPal"}), corrections=memory)["category"] != "DINING"
+
+
 @pytest.mark.requirement("issue 4 category")
 def test_goods_by_purpose_code_are_shopping_only_when_nothing_else_speaks(bookings: Bookings) -> None:
     row = {"amount": "-5", "counterpart_name": "Wollkiste GmbH", "purpose_code": "GDDS"}

@@ -8,7 +8,7 @@ from analytics.classification.rules import (
     InvalidRule,
     Rule,
     comparable_value,
-    correction_key,
+    correction_keys,
     first_rule,
     parse_rules,
     render_rules,
@@ -106,10 +106,13 @@ def test_the_first_rule_that_holds_wins() -> None:
 
 
 @pytest.mark.requirement("issue 4 correction memory")
-def test_a_correction_is_remembered_by_creditor_id_else_iban_else_merchant() -> None:
-    iban, creditor = "de02 1203 0000 0000 2020 51", "DE98 ZZZ0 9999 9999 99"
-    key = correction_key
-    assert key(creditor_id=creditor, counterpart_iban=iban, merchant_name="REWE") == "creditor:DE98ZZZ09999999999"
-    assert key(creditor_id=None, counterpart_iban=iban, merchant_name="REWE") == "iban:DE02120300000000202051"
-    assert key(creditor_id="", counterpart_iban=None, merchant_name="Café  Müller") == "merchant:cafe muller"
-    assert key(creditor_id=None, counterpart_iban=None, merchant_name=None) is None
+def test_a_correction_is_remembered_by_creditor_id_else_iban_else_merchant_else_name() -> None:
+    known = {
+        "creditor_id": "DE98 ZZZ0 9999 9999 99",
+        "counterpart_iban": "de02 1203 0000 0000 2020 51",
+        "merchant_name": "Café  Müller",
+        "counterpart_name": "CAFÉ MÜLLER FIL. 7",
+    }
+    keys = ["creditor:DE98ZZZ09999999999", "iban:DE02120300000000202051", "merchant:cafe muller"]
+    assert correction_keys(**known) == [*keys, "name:cafe muller fil. 7"]
+    assert correction_keys(**{**dict.fromkeys(known), "creditor_id": ""}) == []

@@ -62,6 +62,21 @@ def test_a_correction_is_previewed_kept_listed_and_taken_back(holder: Holder) ->
     assert client.post("/corrections", json={**asked, "transactionId": nameless}).status_code == 400
 
 
+@pytest.mark.requirement("page.corrections")
+def test_a_payee_of_a_file_without_ibans_is_corrected_for_all_of_its_bookings_by_its_name(holder: Holder) -> None:
+    rows = [booked(f"2026-11-{day}", "-4.20", name) for day, name in ((10, "Kiosk Eck"), (11, "KIOSK ECK"))]
+    holder.bring(GIRO, [*rows, booked("2026-11-12", "-1.00", "Kiosk am Markt")])
+    *_, first = holder.get("/transactions")["transactions"]
+    assert (first["merchantName"], first["counterpartIban"]) == (None, None)
+    told = writer(holder).post("/corrections", json={"transactionId": first["id"], "category": "GROCERIES"}).json()
+    assert (told["matching"], told["changed"]) == (2, 2)
+    assert categories(holder)[1:] == ["GROCERIES", "GROCERIES"]
+    assert categories(holder)[0] != "GROCERIES"
+    reason = holder.get(f"/transactions/{first['id']}/explanation")["category"]["reason"]
+    assert reason == "You have corrected a booking with the same name before."
+    assert writer(holder).delete(f"/corrections/{told['id']}").json() == {"changed": 2}
+
+
 @pytest.mark.requirement("page.rules")
 def test_a_rule_is_added_applied_listed_and_removed(holder: Holder) -> None:
     client = writer(holder)

@@ -141,7 +141,7 @@ def test_a_line_of_another_shape_is_no_words(holder: Holder, line: str) -> None:
 def test_a_correction_with_an_unknown_key_is_refused_and_one_that_is_there_decides_nothing(
     holder: Holder, key: str
 ) -> None:
-    with pytest.raises(InvalidWords, match="line 1: key: must begin with creditor:, iban: or merchant:"):
+    with pytest.raises(InvalidWords, match="line 1: key: must begin with creditor:, iban:, merchant: or name:"):
         read(holder, [json.dumps({"kind": "correction", "key": key, "category": "RENT"})])
     with holder.service.services.everybody.transaction() as session:
         rules.correct(session, holder.user.id, key, ChosenCategory("RENT"))
