@@ -26,6 +26,8 @@ FORMS = {
     "array": 'a list of texts such as ["a", "b"]',
     "object": "an object",
 }
+CASES = {"^[A-Z, ]*$": str.upper, "^[a-z_, ]*$": str.lower}
+"""How codes are written, by the pattern of an argument that takes some."""
 UNTOLD = frozenset(("pattern", "minLength", "maxLength", "minItems", "maxItems"))
 A_DAY = "a day such as 2026-10-01"
 
@@ -36,7 +38,7 @@ class WrongArgument(Exception):
 
 class Tool(Struct, frozen=True, kw_only=True):
     """One tool: how it is listed for clients, the operations that it calls and their scopes, `more_scopes` that some of
-    its arguments need, and the schema of its arguments."""
+    its arguments need, the schema of its arguments, and `hints`, what arguments of these names are like."""
 
     name: str
     operations: Sequence[str]
@@ -44,6 +46,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     more_scopes: Mapping[str, frozenset[str]]
     listed: Json
     validator: Draft202012Validator
+    hints: Mapping[str, str]
 
     def is_hidden(self, caller: Principal) -> bool:
         """Whether the caller may read figures only while the tool calls an operation that may show bookings."""
@@ -64,10 +67,11 @@ class Tool(Struct, frozen=True, kw_only=True):
         properties: Json = self.listed["inputSchema"]["properties"]
         values = {} if given is None else given
         if isinstance(values, dict):
-            values = {name: _as_meant(value, properties.get(name, {})) for name, value in values.items()}
+            schema: Any = self.validator.schema
+            values = {name: _as_meant(value, schema["properties"].get(name, {})) for name, value in values.items()}
         error = next(iter(sorted(self.validator.iter_errors(values), key=lambda each: list(each.path))), None)
         if error is not None or not isinstance(values, dict):
-            raise WrongArgument(_sentence(error, properties))
+            raise WrongArgument(_sentence(error, properties, self.hints))
         defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
         return {**dict.fromkeys(properties), **defaults, **values}
 
@@ -87,11 +91,13 @@ def catalogue(contract: Contract) -> Catalogue:
     """The catalogue for this contract; raises ValueError or KeyError where contract and tools.json do not fit
     together."""
     document = orjson.loads((resources.files("handlers.mcp") / FILE_NAME).read_bytes())
-    tools = [_tool(described, contract) for described in document["tools"]]
+    described_first = [each["arguments"] for each in reversed(document["tools"])]  # later ones only refer to it
+    hints = {name: schema.get("description", "") for arguments in described_first for name, schema in arguments.items()}
+    tools = [_tool(described, contract, hints) for described in document["tools"]]
     return Catalogue(instructions=document["instructions"], tools={tool.name: tool for tool in tools})
 
 
-def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
+def _tool(described: Mapping[str, Any], contract: Contract, hints: Mapping[str, str]) -> Tool:
     input_schema = {
         "type": "object",
         "properties": {name: _argument(schema, contract) for name, schema in described["arguments"].items()},
@@ -110,6 +116,7 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
             "annotations": described["annotations"],
         },
         validator=Draft202012Validator(input_schema),
+        hints=hints,
     )
 
 
@@ -119,14 +126,17 @@ def _scopes(operations: Sequence[str], contract: Contract) -> frozenset[str]:
 
 def _as_meant(value: Any, schema: Mapping[str, Any]) -> Any:
     """The argument in the form that its schema wants, where it can mean one thing only: a day with a time is that day,
-    a number in quotes a number, a list of words those words by commas, and the other way round."""
+    a number in quotes a number, a list of words those words by commas, and the other way round; codes are written as
+    theirs are."""
     kind = schema.get("type")
     if kind == "string" and schema.get("format") == "date" and isinstance(value, str) and DAY_WITH_TIME.match(value):
         return value[:DAY_LENGTH]
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value}"
     if kind == "string" and isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return ",".join(value)
+        value = ",".join(value)
+    if isinstance(value, str) and schema.get("pattern") in CASES:
+        return CASES[schema["pattern"]](value)
     if kind == "integer" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < DAY_LENGTH:
         return int(value)
     if kind == "boolean" and value in ("true", "false"):
@@ -161,7 +171,7 @@ def _without_words(schema: Json) -> Json:
     return {name: value for name, value in schema.items() if name != "description"}
 
 
-def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> str:
+def _sentence(error: ValidationError | None, properties: Mapping[str, Json], hints: Mapping[str, str]) -> str:
     """A sentence on what is allowed, made from the schema alone, never from what came; without an error, that the
     arguments have to be an object."""
     if error is None or not error.absolute_path:
@@ -176,5 +186,5 @@ def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> 
         return f"{name}: must be {FORMS[error.validator_value]}."
     rule = {"minimum": "must be at least {}", "maximum": "must be at most {}", **RULES}.get(str(error.validator))
     if rule is None:
-        return f"{name}: contains characters that are not allowed. {properties[str(name)].get('description', '')}"
+        return f"{name}: contains characters that are not allowed. {hints[str(name)]}"
     return f"{name}: {in_words(rule, error)}."

@@ -1,6 +1,7 @@
 """Recurring payments in the form that an assistant gets: without their charges, with strangers' texts fenced."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 
 from analytics.minor_digits import in_digits
@@ -10,7 +11,8 @@ from handlers.names import Json
 
 STREAM = ("id", "amount", "currency", "frequency", "intervalMonths", "occurrences", "yearlyCost", "confidence")
 BETWEEN = (0.5, 2, 6)  # months, which no frequency says
-OF_ONE_STREAM = frozenset({"occurrences", "confidence", "lastCharged", "comingCharges"})
+LATELY = timedelta(days=300)  # so that a yearly one has not begun with the first of two charges
+OF_ONE_STREAM = frozenset({"occurrences", "confidence", "comingCharges"})
 STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 
 
@@ -42,8 +44,9 @@ def charge_of(charge: Json) -> Json:
 
 def list_entry(payment: Json, *, is_short: bool) -> Json:
     """The members of a recurring payment that a list shows, but for those that say nothing: no flags, an interval that
-    the frequency says, a status that is active, nothing overdue. Account, category and first charge are only in a
-    list that `is_short`; explain_figure shows the others."""
+    the frequency says, a status that is active, nothing overdue, the last charge of what goes on, a first one more
+    than ten months before it. Account and category are only in a list that `is_short`, as is every first charge;
+    explain_figure shows the others."""
     stream = stream_of(payment)
     account_id = payment["charges"][-1]["accountId"] if payment["charges"] else payment["addedTo"]
     stream |= {
@@ -61,9 +64,15 @@ def list_entry(payment: Json, *, is_short: bool) -> Json:
         "overdueSince": payment["overdueSince"] is None,
         "account": not is_short,
         "category": not is_short,
-        "firstCharged": not is_short,
+        "firstCharged": not is_short and not _is_young(stream),
+        "lastCharged": payment["status"] != "ended",
     }
     return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM and not says_nothing.get(name)}
+
+
+def _is_young(stream: Json) -> bool:
+    first, last = (stream[name] and date.fromisoformat(stream[name]) for name in ("firstCharged", "lastCharged"))
+    return bool(first and last and last - first <= LATELY)
 
 
 def sums_of(payments: Sequence[Json]) -> Json:

@@ -224,6 +224,7 @@ async def explain_figure(
         if kind == "month":
             figure = await _ask_or_refuse(call, UNKNOWN_MONTH, "listCashflowTransactions", month=key, accountIds=ids)
         else:
+            key = key.upper()
             if key not in CATEGORIES:
                 raise WrongArgument(f"key: must be one of {', '.join(CATEGORIES)}.")
             figure = await call.ask("listCategoryTransactions", category=key, accountIds=ids)

@@ -3,6 +3,7 @@
 import pytest
 
 from auth.scopes import SCOPES
+from handlers.mcp.recurring_shapes import list_entry
 from tests.explanations.conftest import Service
 from tests.mcp.conftest import Assistant, Json, assistant
 
@@ -53,6 +54,50 @@ def test_a_text_names_only_tools_that_there_are(demo_user: Assistant) -> None:
     tools = [tool["name"] for tool in demo_user.tools()]
     for name in EVERY:
         assert sum(tool in said(demo_user, name) for tool in tools) >= 2
+
+
+@pytest.mark.requirement("mcp.prompts")
+def test_tools_tell_what_prompts_ask_for(demo_user: Assistant) -> None:
+    days, day = {"dateFrom": "2026-10-01", "dateTo": "2026-10-31"}, "2026-10-31"
+    compared = {"groupBy": "category", "compareWith": "previousPeriod", "sort": "change"}
+    for text in ("direction out and counted", "flag new_payee", "from its last day to that day"):
+        assert text in said(demo_user, "monthly_review")
+    sums = demo_user.answer("summarize_transactions", **days, **compared)
+    assert (sums["net"], sums["compared"]["dateFrom"]) == (
+        pytest.approx(sums["income"] - sums["expenses"]),
+        "2026-09-01",
+    )
+    found = demo_user.answer("search_transactions", **days, sort="-amount", direction="out", counted=True, perPage=5)
+    amounts = [row["amount"] for row in found["transactions"]]
+    assert (amounts, len(amounts), amounts[0]) == (sorted(amounts), 5, -934.0)
+    assert demo_user.answer("search_transactions", **days, flag="new_payee")["transactions"] == []
+    assert [point[0] for point in demo_user.answer("get_balances", dateFrom=day, dateTo=day)["points"]] == [day]
+    assert "status all and direction all" in said(demo_user, "what_changed")
+    assert demo_user.answer("list_recurring_payments", status="all", direction="all")["subscriptions"]
+    forecast = demo_user.answer("get_forecast", days=30)
+    assert {"date", "amount", "account", "isOverdue"} <= set(forecast["currencies"][0]["events"]["columns"])
+    assert all(each["lowest"]["date"] for each in forecast["accounts"])
+
+
+@pytest.mark.requirement("mcp.prompts")
+@pytest.mark.parametrize(
+    ("first", "last", "status", "told"),
+    [
+        ("2026-06-03", "2026-11-03", "active", {"firstCharged": "2026-06-03"}),
+        ("2025-11-03", "2026-11-03", "active", {}),
+        ("2025-06-03", "2026-08-03", "ended", {"lastCharged": "2026-08-03"}),
+        (None, None, "active", {}),
+    ],
+)
+def test_a_long_list_says_what_began_lately_and_when_what_is_over_was_paid_last(
+    first: str | None, last: str | None, status: str, told: Json
+) -> None:
+    days = {"firstCharged": first, "lastCharged": last, "nextExpected": None, "overdueSince": None}
+    empty = dict.fromkeys(("id", "merchantName", "priceChange", "currency", "frequency", "category"))
+    figures = dict.fromkeys(("amount", "intervalMonths", "occurrences", "yearlyCost", "confidence"), 1)
+    payment = {**days, **empty, **figures, "status": status, "direction": "outgoing", "addedTo": "acc_1"}
+    entry = list_entry({**payment, "comingCharges": [], "charges": []}, is_short=False)
+    assert {name: entry[name] for name in entry if name in ("firstCharged", "lastCharged")} == told
 
 
 @pytest.mark.requirement("mcp.prompts")

@@ -350,6 +350,8 @@ def test_a_refresh_starts_waits_and_goes_on_waiting(demo_service: Service) -> No
         ("search_transactions", {"counted": "perhaps"}, "counted: must be true or false."),
         ("search_transactions", {"accountIds": 5}, 'accountIds: must be a list of texts such as ["a", "b"].'),
         ("search_transactions", {"amountMin": "86,00"}, "Like 86.00, no sign."),
+        ("summarize_transactions", {"amountMax": "-86.00"}, "Like 86.00, no sign."),
+        ("summarize_transactions", {"categories": "Essen & Trinken"}, "Of GROCERIES, RENT"),
         ("get_forecast", {"days": 181}, "at most 180"),
         ("search_transactions", {"words": "x" * 501}, "at most 500 characters"),
         ("search_transactions", {"words": "a\u0007"}, "not allowed"),
@@ -417,6 +419,15 @@ def test_recurring_payments_say_what_they_come_to_and_of_which_account(demo_user
     ongoing = demo_user.answer("list_recurring_payments")
     assert {each.get("status", "active") for each in ongoing["subscriptions"]} <= {"active", "paused"}
     assert ongoing["total"] <= listed["total"]
+
+
+@pytest.mark.requirement("mcp.arguments")
+def test_codes_are_understood_in_capitals_and_in_small_letters(demo_user: Assistant) -> None:
+    for name, written, meant in (("categories", ["dining", "Rent"], "DINING,RENT"), ("types", "FEE", "fee")):
+        found = demo_user.answer("summarize_transactions", **{name: written})
+        assert (found["count"] > 0, found) == (True, demo_user.answer("summarize_transactions", **{name: meant}))
+    explained = [demo_user.answer("explain_figure", kind="category", key=key) for key in ("dining", "DINING")]
+    assert explained[0]["figure"] == explained[1]["figure"]
 
 
 @pytest.mark.requirement("mcp.arguments")
