@@ -105,6 +105,8 @@ def test_where_no_balance_is_known_none_is_shown(demo: Demo, signed_in: Opening,
     expect(total.get_by_text(re.compile(r"Not in it: .* \(no balance known\)\."))).to_be_visible()
     assert "€" not in total.inner_text()
     expect(page.locator(".total").get_by_role("slider")).to_have_count(0)
+    german = signed_in("/", user="empty", locale="de-DE")
+    expect(german.get_by_role("heading", name="Auszugsdateien")).to_be_visible()
     page.locator("a.account").click()
     page.get_by_role("spinbutton", name="Balance").fill("120.50")
     page.get_by_role("button", name="Save", exact=True).click()

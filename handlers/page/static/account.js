@@ -15,7 +15,7 @@ export default function Account({ person, parameters }) {
   if (!account) return html`<${Place} title=${t("account")}><div class="card"><${State} icon="warn" title=${t("account_unknown")}>
     <a class="button" href=${address("/")}>${t("to_overview")}</a><//></div><//>`;
   const { accountType, bankConnection, iban, id } = account;
-  const about = [bankConnection.bankName, accountType && named(accountType), iban?.replace(/(.{4})(?=.)/g, "$1 ")].filter(Boolean).join(" · ");
+  const about = [named(bankConnection.bankName), accountType && named(accountType), iban?.replace(/(.{4})(?=.)/g, "$1 ")].filter(Boolean).join(" · ");
   const list = address("/transactions", { account: id });
   return html`<${Place} key=${id} title=${accountName(account)} text=${about} actions=${html`<a class="button" href=${list}>${t("all_transactions")}</a>`}>
     <${Held} account=${account} today=${person.profile.today} />

@@ -4,7 +4,7 @@ import { Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIba
 import { day, money } from "./format.js";
 import { SameAccounts } from "./same-account.js";
 import { html, useState, useThere } from "./ui.js";
-import { t } from "./words.js";
+import { named, t } from "./words.js";
 
 export function Accounts({ person }) {
   const managed = useRead("/accounts/hidden", { withShown: true }).data?.accounts ?? [];
@@ -13,13 +13,13 @@ export function Accounts({ person }) {
   return html`<${Card} title=${t("accounts")}>
     <ul class="plain">
       <${SameAccounts} accounts=${managed.filter(({ perhapsSameAs }) => perhapsSameAs)} person=${person} />
-      ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankConnection.bankName)}>
+      ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, named(account.bankConnection.bankName))}>
         <button type="button" aria-label="${t("change")}: ${accountAmong(account)}" onClick=${() => setOpen(account)}>${t("change")}</button>
       <//>`)}
-      ${managed.filter(({ isHidden, perhapsSameAs }) => isHidden && !perhapsSameAs).map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
+      ${managed.filter(({ isHidden, perhapsSameAs }) => isHidden && !perhapsSameAs).map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, named(account.bankName), t("hidden"))}>
         <button type="button" aria-label="${t("show")}: ${accountAmong(account)}" onClick=${() => act(account, "PATCH", { body: { isHidden: false } })}>${t("show")}</button>
       <//>`)}
-      ${merged.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("merged_into", { name: nameOf(person, account.into) }))}>
+      ${merged.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, named(account.bankName), t("merged_into", { name: nameOf(person, account.into) }))}>
         <button type="button" aria-label="${t("separate")}: ${accountAmong(account)}" onClick=${() => act(account, "DELETE", {}, "/merge")}>${t("separate")}</button>
       <//>`)}
     </ul>

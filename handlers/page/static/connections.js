@@ -50,7 +50,7 @@ function Connection({ connection, person }) {
   ];
   return html`<section class="card" aria-label=${bankName}>
     <header class="card-head">
-      <div class="connection-name"><h2>${bankName}</h2><span class="pill ${status === "ACTIVE" ? "good" : "up"}">${isSyncing ? t("syncing") : named(status)}</span></div>
+      <div class="connection-name"><h2>${named(bankName)}</h2><span class="pill ${status === "ACTIVE" ? "good" : "up"}">${isSyncing ? t("syncing") : named(status)}</span></div>
       ${canSync && accountIds.length > 0 && html`<${SyncButton} accountIds=${accountIds} about=${bankName} />`}
     </header>
     ${message && html`<p class=${needsUser ? "caution" : "soft"}>${message}</p>`}

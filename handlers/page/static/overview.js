@@ -137,7 +137,7 @@ function Accounts({ person, dated }) {
   const counted = `${t("accounts_at", { n: person.accounts.length })} ${t("at_banks", { n: banks.length })}`;
   return html`<${Card} title=${t("accounts")} aside=${html`<span class="soft small">${counted}</span>`}>
     ${banks.map((bank) => html`<div class="bank" key=${bank}>
-      <h3>${bank}</h3>
+      <h3>${named(bank)}</h3>
       <ul class="accounts">
         ${person.accounts.filter((each) => bankOf(each) === bank).map((account) => html`<li key=${account.id}>
           <a class="account" href=${address("/accounts", { id: account.id })}>

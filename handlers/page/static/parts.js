@@ -227,7 +227,7 @@ export const accountName = (account) =>
   account?.accountName ?? (account?.accountType ? named(account.accountType) : shortIban(account?.iban)) ?? t("account");
 
 /** An account among others, of which two may have one name. */
-export const accountAmong = (account) => [accountName(account), account.bankName ?? account.bankConnection.bankName].join(", ");
+export const accountAmong = (account) => [accountName(account), named(account.bankName ?? account.bankConnection.bankName)].join(", ");
 
 /** The end of an IBAN, by which a person knows it. */
 export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);

@@ -29,7 +29,7 @@ export function Targets({ month }) {
       })}</ul>
       ${wanted
         ? html`<${Wanted} key=${wanted.place} month=${month} first=${wanted} held=${targets} onClose=${() => setWanted(null)} />`
-        : html`<button type="button" onClick=${() => setWanted({ period: "month" })}>${t("target_set")}</button>`}`}<//>
+        : html`<button type="button" onClick=${() => setWanted({ place: "", period: "month" })}>${t("target_set")}</button>`}`}<//>
   </section>`;
 }
 
@@ -49,7 +49,7 @@ function Wanted({ month, first, held, onClose }) {
     <p class="soft small">${t("target_text", { month: monthName(month) })}</p>
     <p class="buttons">
       <${PlaceChoice} value=${target.place} onChoose=${(place) => set({ place })} none=${t("category")} />
-      <input type="number" required min="0" step="any" size="8" aria-label=${t("field_amount")} value=${target.amount} onInput=${(event) => set({ amount: event.target.valueAsNumber })} />
+      <input type="number" required min="0" step="any" size="8" aria-label=${t("field_amount")} placeholder=${t("field_amount")} value=${target.amount} onInput=${(event) => set({ amount: event.target.valueAsNumber })} />
       <${Choice} name=${t("period")} value=${target.period} options=${period} onChoose=${(chosen) => set({ period: chosen })} />
       <button type="submit" class="primary" disabled=${!target.place}>${t("save")}</button>
       <button type="button" onClick=${onClose}>${t("cancel")}</button>

@@ -10,7 +10,7 @@ import { address, beside, go } from "./place.js";
 import { FILTERS, askedFor, daysOf } from "./searched.js";
 import { Finer, Totals } from "./totals.js";
 import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
-import { said, t } from "./words.js";
+import { named, said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
 const WITH_WORDS = "detailedCategory,annotation"; // formats without a place for them leave them out
@@ -132,7 +132,7 @@ function PayeeChoice({ value, onChoose }) {
   const { data } = useRead(isWanted && "/transactions/totals", { groupBy: "merchant", limit: 1000 });
   const names = data?.groups.map(({ keys }) => keys.merchant).filter(Boolean) ?? [];
   return html`<${Pick} name=${t("counterpartName")} value=${value} onChoose=${onChoose} onOpen=${() => setIsWanted(true)}
-    options=${[["", t("all_payees")], ...names.map((name) => [name, name])]} />`;
+    options=${[["", t("all_payees")], ...names.map((name) => [name, named(name)])]} />`;
 }
 
 const NAMED = [["", "all_time"], ["30", "last_30"], ["month", "this_month"], ["before", "last_month"], ["year", "this_year"], ["lastyear", "last_year"], ["other", "other_period"]];
