@@ -403,6 +403,19 @@ def test_how_far_an_account_may_go_below_zero_is_said_and_taken_back(
 
 
 @pytest.mark.requirement("page.tasks")
+def test_what_waits_for_a_summary_says_so_where_none_is_sent(signed_in: Opening) -> None:
+    page = signed_in("/notices", user="solo")
+    last = page.locator(".told select").last
+    for chosen, said in [
+        ("off", "In the summary (none is sent)"),
+        ("weekly", "In the summary"),
+        ("off", "In the summary (none is sent)"),
+    ]:
+        page.get_by_label("Summary").select_option(chosen)
+        expect(last.locator("option[value=digest]")).to_have_text(said)
+
+
+@pytest.mark.requirement("page.tasks")
 @pytest.mark.long
 def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/settings")

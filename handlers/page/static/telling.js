@@ -60,10 +60,11 @@ function Quiet({ hours, onChoose }) {
 const HOW = ["now", "digest", "off"];
 
 function Kinds({ settings }) {
+  const word = (how) => (how === "digest" && settings.digest === "off" ? "how_digest_off" : `how_${how}`);
   return html`<${Card} title=${t("telling_what")}>
     <p class="soft small">${t("telling_what_text")}</p>
     <ul class="plain told">${Object.entries(settings.kinds).map(([kind, how]) => html`<li class="line" key=${kind}><span>${t(kind)}</span>
-      <${Choice} name=${t(kind)} value=${how} onChoose=${(chosen) => put(settings, { kinds: { ...settings.kinds, [kind]: chosen } })} options=${HOW.map((each) => [each, t(`how_${each}`)])} />
+      <${Choice} name=${t(kind)} value=${how} onChoose=${(chosen) => put(settings, { kinds: { ...settings.kinds, [kind]: chosen } })} options=${HOW.map((each) => [each, t(word(each))])} />
     </li>`)}</ul>
   <//>`;
 }
