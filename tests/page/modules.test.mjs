@@ -115,6 +115,18 @@ test("what is typed is an amount, words, or both; what is quoted is text", async
   ]) assert.deepEqual(wanted(typed), meant, typed);
 });
 
+test("an amount is typed with the signs of either language, and shown with those of the page", () => {
+  const field = new RegExp(`^(?:${format.forAmount.pattern})$`, "v"); // as browsers read it
+  for (const [typed, meant] of [
+    ["1234,56", 1234.56], ["1234.56", 1234.56], ["1.234,56", 1234.56], ["1,234.56", 1234.56], ["1'234.5", 1234.5], ["12,5", 12.5],
+    ["1.234", 1234], ["1.234.567", 1234567], ["-0,05", -0.05], ["\u221212", -12], [" 700 ", 700], ["0", 0],
+  ]) assert.deepEqual([format.typedAmount(typed), field.test(typed.trim())], [meant, true], typed);
+  for (const typed of ["", "12,", "1,2,3", "1.23.456", "zwölf", "1e3", "12.345,678", "1,234,56"]) assert.deepEqual([format.typedAmount(typed), field.test(typed)], [NaN, false], typed);
+  as("de-DE");
+  assert.deepEqual([1234.5, 0, null].map(format.asTyped), ["1234,5", "0", ""]);
+  as("en-GB");
+});
+
 test("a chart has every month, those without a booking too", async () => {
   const { daysOf, everyMonth } = await import(`${STATIC}/searched.js`);
   const group = (key) => ({ key, income: 0, expenses: 1, net: -1, count: 1 });

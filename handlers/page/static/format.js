@@ -51,6 +51,22 @@ export function money(amount, currency, { signed = false } = {}) {
 /** An amount of whatever currency: 12.5 is 12.50. */
 export const amount = (value) => withMinus(maker(Intl.NumberFormat, { minimumFractionDigits: 2 }).format(value));
 
+const TYPED = String.raw`[\-−+]?(?:\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})*(?:(?!\1)[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)`;
+
+/** What a field needs that an amount is typed into: a browser's own number field loses the comma where the browser speaks another language than the page. */
+export const forAmount = { inputmode: "decimal", autocomplete: "off", size: 8, pattern: TYPED };
+
+/** What is typed as an amount, whichever sign is between thousands and before decimals: 1.234,56 and 1,234.56 are 1234.56; NaN for anything else. */
+export function typedAmount(text) {
+  const typed = text.trim();
+  if (!new RegExp(`^${TYPED}$`, "v").test(typed)) return NaN;
+  const [, whole, decimals = ""] = /^(.*?)(?:[.,](\d{1,2}))?$/.exec(typed);
+  return Number(`${/^[-−]/.test(typed) ? "-" : ""}${whole.replaceAll(/\D/g, "")}.${decimals}`);
+}
+
+/** An amount as somebody would type it: 1234.5 is 1234.5, in German 1234,5; nothing where there is none. */
+export const asTyped = (value) => (typeof value === "number" ? maker(Intl.NumberFormat, { useGrouping: false }).format(value) : "");
+
 /** An amount for the side of a chart: no decimals. */
 export function roundMoney(amount, currency) {
   const options = { style: "currency", currency, maximumFractionDigits: 0, signDisplay: "negative" };

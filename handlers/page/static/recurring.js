@@ -1,7 +1,7 @@
 /** Recurring payments, going out and coming in: what they cost, when the next ones come, how their prices changed, every single charge, and what a person says of them. */
 import { change, one, useRead } from "./api.js";
 import { Stair } from "./charts.js";
-import { comingUp, count, day, daysBetween, money, shortDay, sum } from "./format.js";
+import { comingUp, count, day, daysBetween, forAmount, money, shortDay, sum, typedAmount } from "./format.js";
 import { Icon } from "./icons.js";
 import { Card, Choice, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, accountAmong, tallBones, tried } from "./parts.js";
 import { address, beside, leave } from "./place.js";
@@ -188,7 +188,7 @@ function NewPayment({ person, onClose }) {
     <form class="fields" onSubmit=${add}>
       ${field("pay_name", html`<input required minlength="3" maxlength="200" autocomplete="off" onInput=${(event) => set("name")(event.target.value)} />`)}
       ${choice("field_indicator", "direction", [["outgoing", t("field_debit")], ["incoming", t("field_credit")]])}
-      ${field("field_amount", html`<input type="number" required min="0" step="any" onInput=${(event) => set("amount")(event.target.valueAsNumber)} />`)}
+      ${field("field_amount", html`<input ...${forAmount} required onInput=${(event) => set("amount")(typedAmount(event.target.value))} />`)}
       ${choice("pay_every", "frequency", FREQUENCIES.map((each) => [each, named(each)]))}
       ${field("pay_next", html`<input type="date" required min=${person.profile.today} onInput=${(event) => set("nextExpected")(event.target.value)} />`)}
       ${choice("account", "accountId", person.accounts.map((account) => [account.id, accountAmong(account)]))}

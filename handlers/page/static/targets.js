@@ -1,6 +1,6 @@
 /** Amounts to compare with what was spent at a place in a month or its year: a number beside a number, and nothing more. */
 import { change, useRead } from "./api.js";
-import { money, month as monthName } from "./format.js";
+import { asTyped, forAmount, money, month as monthName, typedAmount } from "./format.js";
 import { PlaceChoice, placeIn, placeOf, useNames } from "./own-categories.js";
 import { Choice, Loaded, Titled, tried, undoing } from "./parts.js";
 import { html, useState, useThere } from "./ui.js";
@@ -49,7 +49,7 @@ function Wanted({ month, first, held, onClose }) {
     <p class="soft small">${t("target_text", { month: monthName(month) })}</p>
     <p class="buttons">
       <${PlaceChoice} value=${target.place} onChoose=${(place) => set({ place })} none=${t("category")} />
-      <input type="number" required min="0" step="any" size="8" aria-label=${t("field_amount")} placeholder=${t("field_amount")} value=${target.amount} onInput=${(event) => set({ amount: event.target.valueAsNumber })} />
+      <input ...${forAmount} required aria-label=${t("field_amount")} placeholder=${t("field_amount")} value=${target.text ?? asTyped(target.amount)} onInput=${({ target: { value: text } }) => set({ text, amount: typedAmount(text) })} />
       <${Choice} name=${t("period")} value=${target.period} options=${period} onChoose=${(chosen) => set({ period: chosen })} />
       <button type="submit" class="primary" disabled=${!target.place}>${t("save")}</button>
       <button type="button" onClick=${onClose}>${t("cancel")}</button>
