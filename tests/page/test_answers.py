@@ -265,6 +265,24 @@ def test_an_account_has_a_place_with_its_course_what_went_in_and_out_and_how_sur
 
 
 @pytest.mark.requirement("page.answers")
+def test_a_category_opens_into_its_finer_ones_which_together_are_its_figure(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in()
+    for path, said in (("/", "after refunds"), ("/months?month=2026-10", "before refunds")):
+        page.goto(demo.origin + path)
+        card = page.locator("section.card", has=page.locator(".bars"))
+        expect(card).to_contain_text(said)
+        for bar in card.locator(".bars > li").all():
+            [whole] = [exact(each) for each in bar.locator("data").evaluate_all("all => all.map(({ value }) => value)")]
+            bar.get_by_role("button", name=re.compile("^Finer categories: ")).click()
+            finer = bar.locator("ul a")
+            expect(finer.first).to_be_visible()
+            shown = finer.locator("data").evaluate_all("all => all.map(({ value }) => value)")
+            assert sum(exact(each) for each in shown) == whole
+    finer.first.click()
+    expect(page).to_have_url(re.compile("category=[A-Z_]+&period=other&from=2026-10-01&to=2026-10-31$"))
+
+
+@pytest.mark.requirement("page.answers")
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
 @pytest.mark.sampled
 def test_a_merchant_has_a_place_which_the_list_of_merchants_leads_to(
@@ -273,6 +291,9 @@ def test_a_merchant_has_a_place_which_the_list_of_merchants_leads_to(
     page = signed_in("/recurring", locale=locale)
     page.get_by_role("navigation").get_by_role("link", name=re.compile("^(Merchants|Händler)$")).click()
     first, second = (each["key"] for each in totals(demo, "groupBy=merchant&limit=2")["groups"])
+    nets = [exact(each["net"]) for each in totals(demo, "groupBy=merchant&limit=100")["groups"] if each["key"]]
+    expect(page.locator("main ol.plain li").nth(1)).to_be_visible()
+    assert values(page, "main ol.plain") == sorted(nets, key=lambda net: (net > 0, -abs(net)))
     expect(page.locator("main .row-title").nth(1)).to_have_text(second)
     page.get_by_role("link", name=re.compile(re.escape(first))).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(first)

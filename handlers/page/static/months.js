@@ -47,7 +47,7 @@ export default function Months({ person, parameters }) {
     <//>
     ${year
       ? html`<${Year} key=${year} year=${year} isRunning=${year === thisYear} />`
-      : html`<${Month} key=${month} month=${month} isRunning=${month === thisMonth} months=${months} person=${person} />`}
+      : html`<${Month} key=${month} month=${month} isRunning=${month === thisMonth} person=${person} />`}
   <//>`;
 }
 
@@ -81,16 +81,14 @@ function AsTable({ months, currency, running, link }) {
   </details>`;
 }
 
-function Month({ month, isRunning, months, person }) {
+function Month({ month, isRunning, person }) {
   const rows = useRead(`/cashflow/${month}/transactions`, { accountIds: person.ids });
-  const categories = useRead("/cashflow/categories", { months });
   const { from: dateFrom, to: dateTo } = daysOf(month);
-  const totals = useRead("/transactions/totals", { dateFrom, dateTo, compareWith: "previousYear" });
-  const isWhole = [categories, totals].every(({ data, error }) => data || error); // nothing moves what is read already
+  const totals = useRead("/transactions/totals", { dateFrom, dateTo, groupBy: "category", compareWith: "previousYear" });
+  const isWhole = totals.data || totals.error; // nothing moves what is read already
   const title = html`${monthName(month)}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`;
   return html`<${Card} title=${title}>
-    <${Loaded} of=${isWhole ? rows : { data: null }}>${(data) => html`<${MonthRows} data=${data} totals=${totals.data} person=${person}
-      categories=${categories.data?.months.find((each) => each.month === month) ?? null} />`}<//>
+    <${Loaded} of=${isWhole ? rows : { data: null }}>${(data) => html`<${MonthRows} data=${data} totals=${totals.data} person=${person} />`}<//>
   <//>`;
 }
 
@@ -101,14 +99,18 @@ function Year({ year, isRunning }) {
   const link = (category) => address("/transactions", { category, period: "other", from: asked.dateFrom, to: asked.dateTo });
   return html`<${Card} title=${html`${year}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`}>
       <${Loaded} of=${totals}>
-        ${(data) => html`<${Figures} of=${data} compared=${data.compared} />
-          <h3>${t("by_category")}</h3>
-          <${CategoryBars} currency=${data.currency} total=${data.expenses} link=${link}
-            categories=${data.groups.filter(({ expenses }) => expenses > 0).map(({ keys, expenses }) => ({ category: keys.category, amount: expenses }))} />`}
+        ${(data) => html`<${Figures} of=${data} compared=${data.compared} /><${ByCategory} of=${data} asked=${asked} link=${link} />`}
       <//>
     <//>
     <${Parties} asked=${asked} title=${t("with_whom")} />`;
 }
+
+/** What was spent in each category; refunds are income, as in the figures above. */
+const ByCategory = ({ of: { currency, expenses, groups, refunds }, asked, link }) => expenses > 0 && html`<section aria-labelledby="by-category">
+  <h3 id="by-category">${t("by_category")}${refunds > 0 && html` <span class="soft small">${t("before_refunds")}</span>`}</h3>
+  <${CategoryBars} currency=${currency} total=${expenses} link=${link} asked=${asked} amountOf=${({ expenses: amount }) => amount}
+    categories=${groups.filter((each) => each.expenses > 0).map(({ keys, expenses: amount }) => ({ category: keys.category, amount }))} />
+</section>`;
 
 /** Income, expenses and net; each beside that of the year before, where there is one to compare with. */
 function Figures({ of, compared }) {
@@ -131,8 +133,9 @@ function spanSaid({ dateFrom, dateTo }) {
   return dateFrom.endsWith("-01") && daysOf(month).to === dateTo ? inShort(month) : t("from_to", { first: day(dateFrom), last: day(dateTo) });
 }
 
-function MonthRows({ data, totals, person, categories }) {
+function MonthRows({ data, totals, person }) {
   const { currency } = data;
+  const { from, to } = daysOf(data.month);
   const counted = data.transactions.filter(({ countedAs }) => countedAs);
   const leftOut = data.transactions.filter(({ countedAs }) => !countedAs);
   const [shown, setShown] = useState(ROWS_AT_FIRST);
@@ -140,11 +143,7 @@ function MonthRows({ data, totals, person, categories }) {
     ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
     <div class="halves">
       <div>
-        ${categories?.categories.length > 0 && html`<section aria-labelledby="by-category">
-          <h3 id="by-category">${t("by_category")}</h3>
-          <${CategoryBars} categories=${categories.categories} currency=${currency} total=${categories.expenses}
-            link=${(category) => address("/transactions", { category, ...daysOf(data.month) })} />
-        </section>`}
+        ${totals && html`<${ByCategory} of=${totals} asked=${{ dateFrom: from, dateTo: to }} link=${(category) => address("/transactions", { category, ...daysOf(data.month) })} />`}
         <${Targets} month=${data.month} />
       </div>
       ${counted.length > 0 && html`<section aria-labelledby="month-rows">

@@ -1,7 +1,7 @@
 /** The overview: what there is, how it came about, what is coming. */
 import { OPEN, change, minute, ongoing, preload, useModule, useOngoing, useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
-import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
+import { ago, comingUp, day, daysBefore, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
 import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, NothingYet, Place, Segments, Titled, accountName, chartBones, shortIban } from "./parts.js";
 import { address } from "./place.js";
@@ -178,14 +178,15 @@ function LastMonths({ person }) {
 
 function Spending({ person }) {
   const snapshot = useRead("/snapshot", { accountIds: person.ids });
-  const { currency } = person;
+  const { currency, profile: { today } } = person;
   return html`<${Card} title=${t("spending")}>
     <${Loaded} of=${snapshot}>
       ${({ last30Days: { totalExpenses, topCategories } }) =>
         topCategories.length === 0
           ? html`<p class="soft">${t("spending_none")}</p>`
           : html`<p class="figure medium"><${Money} amount=${totalExpenses} currency=${currency} /> <span class="soft small">${t("in_all")}</span></p>
-            <${CategoryBars} categories=${topCategories} currency=${currency} link=${(category) => address("/transactions", { category, period: "30" })} />`}
+            <${CategoryBars} categories=${topCategories} currency=${currency} asked=${{ dateFrom: daysBefore(today, 29), dateTo: today }}
+              amountOf=${({ expenses, refunds }) => sum([expenses, -refunds], currency)} link=${(category) => address("/transactions", { category, period: "30" })} />`}
     <//>
   <//>`;
 }

@@ -1,7 +1,7 @@
 /** The parts that every place is made of: amounts, days, cards, states, dialogs, toasts. */
-import { Away, Refused, forget } from "./api.js";
+import { Away, Refused, forget, useModule } from "./api.js";
 import { SignedOut, signIn, signOut } from "./auth.js";
-import { inDays, leaf, money, percent, shortDay } from "./format.js";
+import { day, inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address, beside } from "./place.js";
 import { html, shared, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
@@ -229,6 +229,12 @@ export const accountName = (account) =>
 /** An account among others, of which two may have one name. */
 export const accountAmong = (account) => [accountName(account), named(account.bankName ?? account.bankConnection.bankName)].join(", ");
 
+export const SAID_BY_YOU = "Said by you"; // where the interface says that a balance is from
+
+/** An import by its files, its bank, or the day of the balance that the person said. */
+export const nameOfImport = ({ fileNames, source }) =>
+  source === SAID_BY_YOU ? t("balance_said", { day: day(fileNames[0].slice(-10)) }) : fileNames.join(", ") || source;
+
 /** The end of an IBAN, by which a person knows it. */
 export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);
 
@@ -273,8 +279,11 @@ export function Expected({ payment, date, days }) {
   </a>`;
 }
 
-/** Categories as bars, the largest first; each leads to its rows. */
-export function CategoryBars({ categories, currency, total, link }) {
+/**
+ * Categories as bars, the largest first; each leads to its rows, and opens into its finer ones: `asked` are the parameters for what is
+ * counted, `amountOf` says which of its totals is shown.
+ */
+export function CategoryBars({ categories, currency, total, link, asked, amountOf }) {
   const largest = Math.max(...categories.map(({ amount }) => amount), 0.01);
   return html`<ul class="bars">
     ${categories.map(
@@ -286,9 +295,18 @@ export function CategoryBars({ categories, currency, total, link }) {
           <span class="bar-share">${percent(percentage ?? Math.round((100 * amount) / (total || 1)))}</span>
           <${Bar} category=${category} share=${Math.max(0, amount) / largest} />
         </a>
+        <${Opening} asked=${{ ...asked, category }} link=${link} amountOf=${amountOf} />
       </li>`,
     )}
   </ul>`;
+}
+
+/** A press shows the finer categories of one. */
+function Opening(given) {
+  const [isOpen, setIsOpen] = useState(false);
+  const module = useModule(isOpen && "totals");
+  return html`<button type="button" class="round" aria-expanded=${isOpen} aria-label="${t("finer")}: ${named(given.asked.category)}" onClick=${() => setIsOpen(!isOpen)}><${Icon} name="right" size="14" /></button>
+    ${isOpen && html`<div><${Loaded} of=${module}>${({ Finer }) => html`<${Finer} ...${given} />`}<//></div>`}`;
 }
 
 const Bar = ({ category, share }) =>

@@ -9,11 +9,11 @@ import { everyMonth } from "./searched.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
 
-const MONTHS_MAX = 1000;
+const GROUPS_MAX = 1000;
 
 /** `asked` are the parameters of the interface, `link` leads from a month to its bookings; `counted` also says how many there are. */
 export function Totals({ asked, person, link, counted = false }) {
-  const totals = useRead("/transactions/totals", { ...asked, groupBy: "month", limit: MONTHS_MAX });
+  const totals = useRead("/transactions/totals", { ...asked, groupBy: "month", limit: GROUPS_MAX });
   return html`<${Loaded} of=${totals} bones=${chartBones}>
     ${(data) => {
       const months = everyMonth(data.groups);
@@ -46,19 +46,24 @@ function Sums({ totals, counted }) {
 export const AfterRefunds = ({ name, of: { currency, expenses, refunds } }) =>
   name === "expenses" && refunds > 0 && html`<p class="soft small">${t("after_refunds", { amount: money(sum([expenses, -refunds], currency), currency) })}</p>`;
 
-/** What a category holds by its finer ones, and by those of the person's own. */
-export function Finer({ asked, link }) {
+/**
+ * What a category holds by its finer ones and those of the person's own, and what is in none: together they are the category. `amountOf`
+ * says which of the totals is shown.
+ */
+export function Finer({ asked, link, amountOf = ({ net }) => net, signed = false }) {
   const { data } = useRead("/categories");
   const name = useNames();
-  const own = useRead("/transactions/totals", { ...asked, groupBy: "ownCategory" }).data?.groups ?? [];
-  const finer = useRead("/transactions/totals", { ...asked, groupBy: "detailedCategory" });
-  const places = [
-    ...own.map(({ keys, net }) => [data?.own?.find((each) => each.name === keys.ownCategory && each.category === asked.category)?.id, net]),
-    ...(finer.data?.groups ?? []).map(({ keys, net }) => [keys.detailedCategory, net]),
-  ].filter(([place]) => place);
-  return places.length > 0 && html`<details><summary>${t("finer")}</summary><ul class="plain">${places.map(([place, net]) => html`<li key=${place}>
-    <a class="line" href=${link(place)}><span>${name(place)}</span><${Money} amount=${net} currency=${finer.data?.currency} signed /></a></li>`)}</ul></details>`;
+  const totals = useRead("/transactions/totals", { ...asked, groupBy: "ownCategory,detailedCategory", limit: GROUPS_MAX });
+  const placeFor = ({ ownCategory, detailedCategory }) => ownCategory === null ? detailedCategory : data?.own?.find((own) =>
+    own.name === ownCategory && own.category === asked.category && own.detailedCategory === detailedCategory)?.id;
+  return html`<${Loaded} of=${totals}>${({ currency, groups }) => html`<ul class="plain">
+    ${groups.map((group) => [placeFor(group.keys), group.keys.ownCategory, amountOf(group)]).filter(([, , amount]) => amount).sort(([, , one], [, , other]) => Math.abs(other) - Math.abs(one)).map(([place, own, amount]) => html`<li key=${place}>
+      <a class="line" href=${link(place ?? asked.category)}><span>${place ? name(place) : (own ?? t("finer_none"))}</span><${Money} amount=${amount} currency=${currency} signed=${signed} /></a></li>`)}
+  </ul>`}<//>`;
 }
+
+/** Those to whom money went before those from whom it came, the most first. */
+const byNet = ({ net: one }, { net: other }) => Number(one > 0) - Number(other > 0) || Math.abs(other) - Math.abs(one);
 
 /** With whom most money changed hands; each leads to its place. */
 export function Parties({ asked, title, limit = 8 }) {
@@ -66,7 +71,7 @@ export function Parties({ asked, title, limit = 8 }) {
   return html`<${Card} title=${title} aside=${title && html`<${MoreLink} to=${address("/merchants")}>${t("all")}<//>`}>
     <${Loaded} of=${totals} bones=${tallBones}>
       ${({ currency, groups }) => groups.length === 0 ? html`<p class="soft">${t("nothing_yet")}</p>` : html`<ol class="plain">
-        ${groups.filter(({ keys }) => keys.merchant).map(({ key, keys, count: n, net }) => html`<li key=${key}><a class="line tall" href=${address("/merchants", { name: keys.merchant })}>
+        ${groups.filter(({ keys }) => keys.merchant).sort(byNet).map(({ key, keys, count: n, net }) => html`<li key=${key}><a class="line tall" href=${address("/merchants", { name: keys.merchant })}>
           <${Titled} title=${named(keys.merchant)} about=${t("rows", { n })} /><${Money} amount=${net} currency=${currency} signed />
         </a></li>`)}
       </ol>`}

@@ -40,7 +40,7 @@ export default function Transactions({ person, parameters }) {
           ${isExporting && html`<${Export} asked=${{ ...asked, accountIds: filters.account || person.ids }} total=${total} onClose=${() => setIsExporting(false)} />`}
           ${total > 0 && html`<section class="card" aria-label=${t("sum_title")}><${Totals} asked=${asked} person=${person}
             link=${(month) => address("/transactions", { ...filters, ...daysOf(month) })} />
-            ${asked.category && html`<${Finer} asked=${asked} link=${(category) => address("/transactions", { ...filters, category })} />`}</section>`}
+            ${asked.category && html`<${Divided} key=${asked.category} asked=${asked} link=${(category) => address("/transactions", { ...filters, category })} />`}</section>`}
           <section class="card flush ${list.isStale ? "stale" : ""}" aria-label=${t("transactions")}>
             ${total === 0
               ? Object.values(filters).some(Boolean)
@@ -58,6 +58,12 @@ export default function Transactions({ person, parameters }) {
       }}
     <//>
   <//>`;
+}
+
+/** What a category holds, once somebody wants to know. */
+function Divided(given) {
+  const [isOpen, setIsOpen] = useState(false);
+  return html`<details onToggle=${(event) => setIsOpen(event.target.open)}><summary>${t("finer")}</summary>${isOpen && html`<${Finer} ...${given} signed />`}</details>`;
 }
 
 /** How what was typed is understood where it is an amount, and the filter that has no field, with its way back. */
