@@ -1,9 +1,9 @@
 /** One account: what it holds and held, what comes in and goes out, with whom, and what is coming. */
 import { change, one, useRead } from "./api.js";
 import { Course } from "./charts.js";
-import { day } from "./format.js";
+import { day, forAmount, typedAmount } from "./format.js";
 import Forecast from "./forecast.js";
-import { Card, Loaded, Money, Place, State, accountName, chartBones, tried, undoing } from "./parts.js";
+import { Card, Loaded, Money, Place, SAID_BY_YOU, State, accountName, chartBones, nameOfImport, tried, undoing } from "./parts.js";
 import { address } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Latest, Parties, Totals } from "./totals.js";
@@ -33,11 +33,18 @@ function Held({ account: { balance, currency, id }, today }) {
   return html`<section class="card total" aria-labelledby="held">
     <h2 id="held" class="figure-name">${t("balance")}${known && `, ${t("as_of", { day: day(known.date) })}`}</h2>
     <p class="figure">${balance === null ? html`<span class="soft">${t("no_balance")}</span>` : html`<${Money} amount=${balance} currency=${currency} />`}</p>
-    ${balance === null && html`<${Say} id=${id} today=${today} />`}
-    <${Loaded} of=${balances} bones=${chartBones}>
-      ${(data) => data.points.length > 1 && html`<${Course} points=${data.points} currency=${data.currency} />`}
-    <//>
+    ${balance === null
+      ? html`<${Say} id=${id} today=${today} />`
+      : html`<${Said} id=${id} /><${Loaded} of=${balances} bones=${chartBones}>
+        ${(data) => data.points.length > 1 && html`<${Course} points=${data.points} currency=${data.currency} />`}
+      <//>`}
   </section>`;
+}
+
+/** Which balance the person said, and its way back. */
+function Said({ id }) {
+  const said = useRead("/imports").data?.imports.find(({ accountIds, source }) => source === SAID_BY_YOU && accountIds.includes(id));
+  return said && html`<p class="soft small">${nameOfImport(said)} <button type="button" class="quiet" onClick=${() => tried(() => change("DELETE", one("imports", said.importId)), () => t("undone"))}>${t("undo")}</button></p>`;
 }
 
 /** What the account held, in the person's own words, where no file and no bank says it. */
@@ -46,10 +53,10 @@ function Say({ id, today }) {
   const input = (name, label, given) => html`<input aria-label=${t(label)} value=${said[name]} required onInput=${(event) => setSaid({ ...said, [name]: event.target.value })} ...${given} />`;
   const say = (event) => {
     event.preventDefault();
-    tried(() => change("POST", one("accounts", id, "/balance"), { body: { ...said, amount: Number(said.amount) } }), () => t("changed"),
+    tried(() => change("POST", one("accounts", id, "/balance"), { body: { ...said, amount: typedAmount(said.amount) } }), () => t("changed"),
       ({ importId }) => undoing(() => change("DELETE", one("imports", importId))));
   };
   return html`<form onSubmit=${say}><p class="soft small">${t("balance_say")}</p><p class="buttons">
-    ${input("date", "as_of_day", { type: "date", max: today })} ${input("amount", "balance", { type: "number", step: "any" })}
+    ${input("date", "as_of_day", { type: "date", max: today })} ${input("amount", "balance", forAmount)}
     <button type="submit">${t("save")}</button></p></form>`;
 }

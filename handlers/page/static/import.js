@@ -4,7 +4,7 @@ import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
 import { KeptLayouts, Layout } from "./layout.js";
-import { Bones, Card, Choice, Dialog, Line, Money, Place, accountAmong, accountName, shortIban, tried } from "./parts.js";
+import { Bones, Card, Choice, Dialog, Line, Money, Place, accountAmong, accountName, nameOfImport, shortIban, tried } from "./parts.js";
 import { address } from "./place.js";
 import { html, shared, useRef, useState } from "./ui.js";
 import { said, t } from "./words.js";
@@ -194,17 +194,14 @@ function FileCard({ each: { file, asked, state, said, error, report, layouts = [
       ${!isUnclear({ state, report }) && html`<${Report} report=${report} />
         <p class="buttons">${report.new > 0
           ? html`<button type="button" class="primary" onClick=${onImport}>${t("import_n", { n: report.new })}</button>`
-          : html`<span class="soft">${t("all_known")}</span>`}</p>`}`}
-    ${state === "imported" && html`<p class="buttons"><a class="button primary" href=${wayOn(report, person)}>${t("see_transactions")}</a>
+          : html`<span class="soft">${t("all_known")}</span> <a class="button" href=${wayOn(report)}>${t("see_transactions")}</a>`}</p>`}`}
+    ${state === "imported" && html`<p class="buttons"><a class="button primary" href=${wayOn(report)}>${t("see_transactions")}</a>
       ${report.new > 0 && html`<button type="button" onClick=${onUndo}>${t("undo")}</button>`}</p>`}
   </section>`;
 }
 
-/** From what was imported to the bookings of its account, or of all where it has several. */
-function wayOn({ statements }, { accounts }) {
-  const own = accounts.filter(({ iban }) => statements.some((statement) => iban && statement.iban === iban));
-  return address("/transactions", { account: own.length === 1 ? own[0].id : "" });
-}
+/** From a file to the bookings of its account, or of all where it has several. */
+const wayOn = ({ accountIds }) => address("/transactions", { account: accountIds.length === 1 ? accountIds[0] : "" });
 
 const nameOf = (accountId, person) => {
   const account = person.byId.get(accountId);
@@ -240,15 +237,13 @@ function History() {
   return html`<${Card} title=${t("history")}><ul class="plain">
     ${past.data.imports.map((each) => {
       const name = nameOfImport(each);
-      return html`<${Line} key=${each.importId} title=${name} about="${moment(each.importedAt)} · ${t("n_new", { n: each.new })}">
+      return html`<${Line} key=${each.importId} title=${name} about=${[moment(each.importedAt), each.new > 0 && t("n_new", { n: each.new })].filter(Boolean).join(" · ")}>
         <button type="button" onClick=${() => setAsked(each)} aria-label="${t("undo")}: ${name}">${t("undo")}</button>
       <//>`;
     })}
   </ul>
   ${asked && html`<${Dialog} title=${nameOfImport(asked)} onClose=${() => setAsked(null)}>
-    <p>${t("undo_text", { n: asked.new })}</p>
+    ${asked.new > 0 && html`<p>${t("undo_text", { n: asked.new })}</p>`}
     <p class="buttons"><button type="button" class="danger" onClick=${async () => (await takenBack(asked.importId)) && setAsked(null)}>${t("undo_import")}</button></p>
   <//>`}<//>`;
 }
-
-const nameOfImport = ({ fileNames, source }) => fileNames.join(", ") || source;
