@@ -144,11 +144,22 @@ def test_a_command_larger_than_a_server_takes_is_one_sentence(served: Served, tm
 
 
 @pytest.mark.requirement("serve.demo")
-def test_a_demo_prints_no_password_that_its_user_has_changed(copied: Callable[[], Path]) -> None:
-    folder, paper = copied(), Paper()
+def test_a_demo_prints_no_password_that_its_user_has_changed_and_verifies_no_other(
+    copied: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, paper, verified = copied(), Paper(), list[str]()
     assert bankdata("users", "passwd", "solo", "--random", "--data", folder).code == 0
     with closing(open_services(load({}, data_dir=folder))) as services:
+        passwords = services.authorization.passwords
+        verify = passwords.is_right
+
+        def counted(password: str, stored: str | None) -> bool:
+            verified.append(password)
+            return verify(password, stored)
+
+        monkeypatch.setattr(passwords, "is_right", counted)
         welcome(services, paper)
+    assert verified == ["demo-solo-2024"]
     assert [line.split()[1:4:2] for line in paper.lines if line.startswith("  user ")] == [
         ["demo", "demo-demo-2024"],
         ["solo", "changed"],
