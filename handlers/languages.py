@@ -82,7 +82,8 @@ def catalogue(language: str) -> Language:
 
 def _joined(quoted: str) -> str:
     """The text of strings in quotes, one on each line; empty where there is none."""
-    return "".join(json.loads(line) for line in quoted.splitlines())
+    whole = quoted.replace('"\n"', "")
+    return str(json.loads(whole)) if "\\" in whole else whole[1:-1]
 
 
 @lru_cache(maxsize=200)

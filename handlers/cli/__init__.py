@@ -46,7 +46,7 @@ def main() -> None:
     Settings come from the environment (BANKDATA_...); docs/settings.md lists them.
     """
     click.get_current_context().with_resource(interruptible())
-    gc.set_threshold(200_000, 10, 10)  # what is loaded stays anyway: searching it took a tenth of a server's start
+    gc.set_threshold(500_000, 10, 10)  # what is loaded stays anyway: searching it took a tenth of a server's start
     os.umask(0o077)  # every file is about somebody's money: no other user of this machine may read it
 
 
