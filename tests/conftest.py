@@ -4,6 +4,7 @@ The gate tries an eighth of the examples, drawn by the seed that `--hypothesis-s
 commit); `--long` tries all of them, and runs what is marked `long` too.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -107,14 +108,19 @@ def _choose_examples(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Each worker of pytest-xdist collects all tests. The first alone is traced meanwhile, for what the product runs
-    when it is imported; and each begins with other folders, so that in a fresh clone each rewrites asserts for all."""
+    when it is imported; and each begins with other folders, so that in a fresh clone each rewrites asserts for all.
+    What is collected stays: to search it for garbage took a sixth of this."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     if session.config.args == [TESTS.name]:
         folders = sorted(str(path) for path in TESTS.iterdir() if any(path.rglob("test_*.py")))
         turn = worker * len(folders) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         session.config.args = folders[turn:] + folders[:turn]
+    gc.disable()
     with untraced() if worker else nullcontext():
-        return (yield)
+        result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -163,6 +169,7 @@ def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the cluster that was started, and write down the statements that were seen."""
+    gc.unfreeze()  # as the server does at its end
     ENGINE.end()
     folder = config.getoption("--record-sql")
     if folder is not None and ENGINE.name == "duckdb":
