@@ -70,7 +70,7 @@ class LeftOut(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-CUT_OFF = "The bank broke off its list of bookings. The next sync asks for all of it again."
+CUT_OFF = "The bank broke off its list of transactions. The next sync asks for all of it again."
 """The reason why an account is left out whose pages repeat, or whose next page the source refuses; its cursor stays."""
 
 

@@ -11,16 +11,16 @@ from storage import transactions as stored_transactions
 from storage.accounts import StoredAccount
 from storage.database import Session
 
-MISSING = "Bookings from {first} to {last} are missing. Import a statement of these days."
+MISSING = "Transactions from {first} to {last} are missing. Import a statement of these days."
 SAID_FOR = timedelta(days=7)  # how long a warning says that a bank has taken a booking back
-TAKEN_BACK = "The bank has taken back the booking of {amount} on {first}. No figure counts it any more."
-PERHAPS_SAME = "Is this the same account as {other}? Its bookings are there too. It counts once you have said so."
+TAKEN_BACK = "The bank has taken back the transaction of {amount} on {first}. No figure counts it any more."
+PERHAPS_SAME = "Is this the same account as {other}? Its transactions are there too. It counts once you have said so."
 SENTENCES: Mapping[Kind, str] = {
-    "gap": "Bookings from {first} to {last} are missing, {amount} in all. Import a statement of these days.",
-    "statement_differs": "The statement from {first} to {last} differs from its bookings by {amount}.",
-    "balance_differs": "The balances from {first} to {last} differ from the bookings by {amount}.",
-    "adjusting_entry": "An adjusting entry of {amount} on {first} stands for bookings that are missing.",
-    "possible_duplicate": "A booking of {amount} on {first} may be there twice.",
+    "gap": "Transactions from {first} to {last} are missing, {amount} in all. Import a statement of these days.",
+    "statement_differs": "The statement from {first} to {last} differs from its transactions by {amount}.",
+    "balance_differs": "The balances from {first} to {last} differ from the transactions by {amount}.",
+    "adjusting_entry": "An adjusting entry of {amount} on {first} stands for transactions that are missing.",
+    "possible_duplicate": "A transaction of {amount} on {first} may be there twice.",
     "old_pending": "A payment of {amount} has been pending since {first}.",
 }
 

@@ -92,10 +92,10 @@ TEXTS: Mapping[str, str] = {
     "server.backup.none": "No backup was made since {day}.",
     "server.disk": "There are {size} left on the disk of the store.",
     "account.same": "Two accounts may be one. The second one counts once you have said so.",
-    "booking.duplicate": "{n} bookings of the last {days} days may be there twice. They are counted.",
-    "booking.duplicate.one": "One booking of the last {days} days may be there twice. It is counted.",
-    "booking.unsorted": "{n} bookings of the last {days} days have no category.",
-    "booking.unsorted.one": "One booking of the last {days} days has no category.",
+    "booking.duplicate": "{n} transactions of the last {days} days may be there twice. They are counted.",
+    "booking.duplicate.one": "One transaction of the last {days} days may be there twice. It is counted.",
+    "booking.unsorted": "{n} transactions of the last {days} days have no category.",
+    "booking.unsorted.one": "One transaction of the last {days} days has no category.",
 }
 
 

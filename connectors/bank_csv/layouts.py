@@ -145,10 +145,10 @@ _COLUMNS = {
     "amount from {names}": ("amount",),
     "outgoing from {names}": ("debit",),
     "incoming from {names}": ("credit",),
-    "counterpart from {names}": ("name", "payer", "payee"),
+    "payee or payer from {names}": ("name", "payer", "payee"),
     "purpose from {names}": ("purpose",),
     "account from {names}": ("account", "account_name"),
-    "the counterpart's account from {names}": ("counterpart_iban",),
+    "the account of payee or payer from {names}": ("counterpart_iban",),
 }
 _SIGNS = {
     "written": "signs as written",

@@ -56,7 +56,7 @@ class Reading:
         last: list[str] = []
         for index, row in enumerate(self._cells(lines)):
             if index > IDLE_MAX + 3 * self.count:
-                raise LimitExceeded("Line {line}: far more lines than bookings.", line=lines.number)
+                raise LimitExceeded("Line {line}: far more lines than transactions.", line=lines.number)
             if len(row) > COLUMNS_MAX:
                 raise LimitExceeded("Line {line}: more than {limit} columns.", limit=COLUMNS_MAX, line=lines.number)
             if index > self.file.header_row and any(row):
@@ -100,11 +100,11 @@ class Reading:
             return
         self.count += 1
         if self.count > ENTRIES_MAX:
-            raise LimitExceeded("The CSV file holds more than {limit} bookings.", limit=ENTRIES_MAX)
+            raise LimitExceeded("The CSV file holds more than {limit} transactions.", limit=ENTRIES_MAX)
         if not result.is_dated:
             self.undated.append(result)
             if len(self.undated) > UNDATED_MAX:
-                raise MalformedFile("Line {line}: too many bookings without a date.", line=line)
+                raise MalformedFile("Line {line}: too many transactions without a date.", line=line)
             return
         self.times = [*self.times[:1], next(filter(None, map(time_in, row)), "")]
         yield from self._with_undated(result)
@@ -176,7 +176,7 @@ class Reading:
         if self.undated:
             newest = max((account.newest for account in self.accounts.values()), default=date.min)
             if newest == date.min:
-                raise MalformedFile("No booking of the file has a date.")
+                raise MalformedFile("No transaction of the file has a date.")
             for booking in self.undated:
                 record = replace(booking.record, booking_date=newest)
                 yield from self._booking_records(booking._replace(record=record, is_dated=True))
@@ -184,7 +184,7 @@ class Reading:
         is_ignored, self_closing = self.file.profile.is_ignored, self.metadata.closing is not None
         if not self.accounts and not is_ignored and (self.tables == 0 or self_closing):
             if self.file.profile.name == "generic":
-                raise UnsupportedFile("The CSV file holds no bookings and no known layout.")
+                raise UnsupportedFile("The CSV file holds no transactions and no known layout.")
             self.accounts[""] = self.active = AccountBlock(self._account_record("", "", ""))
             yield self.active.record
         yield from self._release()

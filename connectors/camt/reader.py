@@ -98,7 +98,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 transactions = _transactions(entry, details, statement, entries)
                 bookings += len(transactions)
                 if bookings > ENTRIES_MAX:
-                    raise LimitExceeded("more than {limit} bookings in one file.", limit=ENTRIES_MAX)
+                    raise LimitExceeded("more than {limit} transactions in one file.", limit=ENTRIES_MAX)
                 yield from transactions
             else:
                 yield _statement_record(statement)

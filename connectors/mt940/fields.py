@@ -107,4 +107,4 @@ class NumberedLines:
         if ":61:" in line and (tag := _tag_of(line.rpartition(_ENVELOPE)[2])) and tag[1] == "61":
             self.entries += 1
             if self.entries > ENTRIES_MAX:
-                raise LimitExceeded("more than {limit} bookings in one file.", limit=ENTRIES_MAX)
+                raise LimitExceeded("more than {limit} transactions in one file.", limit=ENTRIES_MAX)

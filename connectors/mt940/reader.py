@@ -84,7 +84,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     yield from _close_statement(statement)
     if transactions != source.entries:
         raise MalformedFile(
-            "{entries} lines begin with :61:, but {transactions} bookings were found.",
+            "{entries} lines begin with :61:, but {transactions} transactions were found.",
             entries=source.entries,
             transactions=transactions,
         )
@@ -134,7 +134,7 @@ def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:
             statement.details.append(item)
             statement.details_size += sum(map(len, item.lines)) + len(item.lines)
             if statement.details_size > DETAILS_CHARACTERS_MAX:
-                raise LimitExceeded("line {line}: a booking with more text than allowed.", line=item.line)
+                raise LimitExceeded("line {line}: a transaction with more text than allowed.", line=item.line)
         return
     yield from _end_entry(statement)
     content = item.lines[0].strip()
@@ -169,7 +169,7 @@ def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
     if statement.record is not None:
         yield from _release_entries(statement, statement.record)
     elif len(statement.held) > HELD_ENTRIES_MAX:
-        raise LimitExceeded("more than {limit} bookings before the statement's currency.", limit=HELD_ENTRIES_MAX)
+        raise LimitExceeded("more than {limit} transactions before the statement's currency.", limit=HELD_ENTRIES_MAX)
 
 
 def _release_entries(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:

@@ -80,7 +80,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     for count, token in enumerate(tokens(stream, head)):
         line = token.line
         if count > TAGS_MAX + TAGS_PER_BOOKING * reader.bookings:
-            raise LimitExceeded("Line {line}: far more tags than bookings.", line=line)
+            raise LimitExceeded("Line {line}: far more tags than transactions.", line=line)
         yield from reader.take(token)
     if not reader.is_ended:
         raise MalformedFile("Line {line}: the file ends before its closing OFX tag.", line=line)
@@ -128,7 +128,7 @@ class _TagReader(Struct):
             self.corrected = {}
         elif name in _BOOKINGS:
             if self.statement is None:
-                raise self._malformed("a booking stands outside of a statement")
+                raise self._malformed("a transaction stands outside of a statement")
             self.booking = {}
         return records
 
@@ -152,11 +152,11 @@ class _TagReader(Struct):
         if self.booking is not None:
             key = name if parent in _BOOKINGS else f"{parent}.{name}"
             if key in _ONCE and key in self.booking:
-                raise self._malformed(Message("a booking has two {key} values", key=key))
+                raise self._malformed(Message("a transaction has two {key} values", key=key))
             self.booking.setdefault(key, value)
         elif self.statement is not None:
             if name == "TRNAMT" and parent in _LISTS:
-                raise self._malformed("an amount stands outside of a booking")
+                raise self._malformed("an amount stands outside of a transaction")
             key = name if parent in _STATEMENTS or parent not in _CONTAINERS else f"{parent}.{name}"
             self.statement.setdefault(key, value)
         elif parent == "FI" and name == "ORG":
@@ -168,7 +168,7 @@ class _TagReader(Struct):
         self.booking = None
         self.bookings += 1
         if self.bookings > ENTRIES_MAX:
-            raise LimitExceeded("The OFX file holds more than {limit} bookings.", limit=ENTRIES_MAX)
+            raise LimitExceeded("The OFX file holds more than {limit} transactions.", limit=ENTRIES_MAX)
         account = self._account(has_booking=True)
         text = values.get
         written = text("TRNAMT", "")
@@ -307,7 +307,7 @@ class _TagReader(Struct):
         except ArithmeticError:
             factor = Decimal(0)
         if not (factor.is_finite() and factor > 0 and factor != 1):
-            raise self._malformed("a booking in another currency has no rate")
+            raise self._malformed("a transaction in another currency has no rate")
         return in_digits(amount * factor, home)
 
     def _currency(self, text: str) -> str | None:
@@ -334,7 +334,7 @@ class _TagReader(Struct):
         MalformedFile."""
         day = self._day(self._text("BANKTRANLIST.DTEND"))
         if day is None:
-            raise self._malformed("a booking has no date")
+            raise self._malformed("a transaction has no date")
         return day
 
     def _text(self, key: str) -> str:

@@ -143,7 +143,7 @@ class _OpenLedger:
         elif other != ADJUSTMENTS:
             self._bookings += 1
             if self._bookings > ENTRIES_MAX:
-                raise LimitExceeded("The file holds more than {limit} bookings.", limit=ENTRIES_MAX)
+                raise LimitExceeded("The file holds more than {limit} transactions.", limit=ENTRIES_MAX)
             yield _booking(directive, amount, currency)
 
     def _check(self, directive: Directive) -> None:

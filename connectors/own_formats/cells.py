@@ -113,7 +113,7 @@ def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
     try:
         for number, row in enumerate(rows, 1):
             if number > ENTRIES_MAX:
-                raise LimitExceeded("The file holds more than {limit} bookings.", limit=ENTRIES_MAX)
+                raise LimitExceeded("The file holds more than {limit} transactions.", limit=ENTRIES_MAX)
             if account is None or any(row[name] != account[name] for name in ACCOUNT_COLUMNS):
                 if account is not None:
                     yield _closing(account)

@@ -41,7 +41,7 @@ def read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayo
             above = [["Account", account, ""]] if account else []
             yield from read_table([*above, _COLUMNS, *rows], profiles, on_layout, has_banks_columns=False)
     if is_empty:
-        raise UnsupportedFile("the QIF file holds no bookings of an account.")
+        raise UnsupportedFile("the QIF file holds no transactions of an account.")
 
 
 def _accounts(stream: BinaryIO) -> Iterator[tuple[str, list[Row]]]:

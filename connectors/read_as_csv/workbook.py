@@ -36,7 +36,7 @@ def read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayo
     for a workbook that is damaged or has a password, LimitExceeded for one that is too large."""
     tables = [rows for rows in _sheets(stream) if any(map(is_booking, map(_without_units, rows)))]
     if not tables:
-        raise UnsupportedFile("no sheet of the workbook holds bookings.")
+        raise UnsupportedFile("no sheet of the workbook holds transactions.")
     for rows in tables:
         yield from read_table(rows, profiles, on_layout)
 

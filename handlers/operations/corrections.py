@@ -21,7 +21,7 @@ from storage.annotations import correction_batches
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 
-NAMELESS = "transactionId: this booking names no counterpart to remember. Write a rule instead"
+NAMELESS = "transactionId: this transaction names no payee or payer to remember. Write a rule instead"
 COMPARED = {
     "creditor": ("counterpartCreditorId", "creditor_id"),
     "iban": ("counterpartIban", "counterpart_iban"),

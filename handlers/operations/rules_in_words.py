@@ -22,43 +22,43 @@ TYPE = {
     "mcc": _MCC,
     "word": "The words of the bank or of the purpose say so (“{detail}”).",
     "mandate": "A mandate or a creditor id is given, which only direct debits have.",
-    "counterpart-iban": "The other side has an IBAN, and nothing speaks for another type.",
-    "default": "What the booking says fits none of the types.",
-    "nothing": "The booking says nothing but its amount and its day.",
+    "counterpart-iban": "The payee or payer has an IBAN, and nothing speaks for another type.",
+    "default": "What the transaction says fits none of the types.",
+    "nothing": "The transaction says nothing but its amount and its day.",
     "adjusting-entry": _ADJUSTING,
 }
 CATEGORY = {
-    "own-account": "The other side is an account of yours.",
-    "type": "Every booking of the type {detail} has this category.",
+    "own-account": "The payee or payer is an account of yours.",
+    "type": "Every transaction of the type {detail} has this category.",
     "purpose-code": _PURPOSE_CODE,
     "mcc": _MCC,
     "brand": "It is what people buy from this company, which is in the table of known ones ({detail}).",
     "keyword": "A word in the names or in the purpose stands for it (“{detail}”).",
     "intermediary": "It is what payments through this service are mostly for ({detail}).",
     "out-of-sight": _OUT_OF_SIGHT,
-    "chosen": "You have said so of this booking alone.",
-    "correction": "You have corrected a booking with the same {detail} before.",
-    "default": "Nothing in the booking says more than its type ({detail}).",
-    "nothing": "The booking says nothing but its amount and its day.",
+    "chosen": "You have said so of this transaction alone.",
+    "correction": "You have corrected a transaction with the same {detail} before.",
+    "default": "Nothing in the transaction says more than its type ({detail}).",
+    "nothing": "The transaction says nothing but its amount and its day.",
     "adjusting-entry": _ADJUSTING,
 }
 MERCHANT = {
     "brand": "The name or the purpose names a company in the table of known ones ({detail}).",
-    "counterpart": "It is the name of the other side, without branch numbers and places.",
+    "counterpart": "It is the name of the payee or payer, without branch numbers and places.",
     "behind-intermediary": "The payment service that carried the money names it in the purpose.",
     "intermediary": "Only the payment service that carried the money is named.",
     "purpose": "The bank gives no name in a field of its own; the purpose begins with it.",
-    "person": "The other side is a person, not a merchant.",
-    "own-account": "The other side is an account of yours, not a merchant.",
+    "person": "The payee or payer is a person, not a merchant.",
+    "own-account": "The payee or payer is an account of yours, not a merchant.",
     "out-of-sight": _OUT_OF_SIGHT,
-    "none": "Nothing in the booking names a merchant.",
+    "none": "Nothing in the transaction names a merchant.",
 }
 TRANSFER = {
-    BY_IBAN: "The IBAN of the other side is that of another account of yours",
-    BY_OTHER_LEG: "The booking on your other account names the IBAN of this one, with the opposite amount",
+    BY_IBAN: "The IBAN of the payee or payer is that of another account of yours",
+    BY_OTHER_LEG: "The transaction on your other account names the IBAN of this one, with the opposite amount",
     BY_SETTLEMENT: "It settles your credit card, and each is the only one of the opposite amount within 4 days",
-    BY_EXCHANGE: "It exchanges one currency for another at one bank, with the booking of the same day there",
-    BY_AMOUNT: "Neither booking names an IBAN, and each is the only one of the opposite amount within 4 days",
+    BY_EXCHANGE: "It exchanges one currency for another at one bank, with the transaction of the same day there",
+    BY_AMOUNT: "Neither transaction names an IBAN, and each is the only one of the opposite amount within 4 days",
 }
 OWN_RULE = {
     "contains": "Your rule {id} says so: {field} contains “{value}”.",
@@ -66,7 +66,7 @@ OWN_RULE = {
     "startswith": "Your rule {id} says so: {field} begins with “{value}”.",
 }
 OF_TYPE = ("type", "default")  # rules whose detail is a type of booking
-CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant", "name": "name"}
+CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN of payee or payer", "merchant": "merchant", "name": "name"}
 
 
 def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]) -> Message:
@@ -87,11 +87,11 @@ def transfer_reason(row: Mapping[str, Any]) -> Message:
     """A sentence on whether the booking is a transfer between two accounts of the user, how that was found, and whether
     the booking on the other account is there yet."""
     if row["transfer_rule"] is None:
-        return Message("Nothing shows that the other side is an account of yours.")
+        return Message("Nothing shows that the payee or payer is an account of yours.")
     known = message(TRANSFER[row["transfer_rule"]])
     if row["transfer_id"] is None:
         return Message(
-            "{reason}; no booking there belongs to it yet, so it counts as income or expense until one arrives.",
+            "{reason}; no transaction there belongs to it yet, so it counts as income or expense until one arrives.",
             reason=known,
         )
     if row["transfer_fee"] is not None:

@@ -107,7 +107,7 @@ def spool_statements(records: Iterable[Record]) -> tuple[list[AccountStatement],
         if isinstance(record, AccountRecord):
             found.append(AccountStatement(account=record, places=range(len(spool), len(spool))))
         elif not found:
-            raise InvalidRecord("A booking stands before its account.")
+            raise InvalidRecord("A transaction stands before its account.")
         elif isinstance(record, TransactionRecord):
             spool.add(record)
             found[-1].count(record)
@@ -146,7 +146,7 @@ def _check_booking(record: TransactionRecord, last_day: date) -> TransactionReco
     """The record, after checks that it is not booked too far in the future, that its currency is a code, and that its
     amounts can be stored exactly. Raises InvalidRecord."""
     if record.booking_date > last_day and record.status == "booked":
-        raise InvalidRecord("A booking is dated more than {limit} days ahead.", limit=AHEAD_DAYS_MAX)
+        raise InvalidRecord("A transaction is dated more than {limit} days ahead.", limit=AHEAD_DAYS_MAX)
     _check_currency(record.currency)
     for amount in (record.amount, record.original_amount):
         if amount is None:

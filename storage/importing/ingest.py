@@ -273,7 +273,7 @@ def _check_number(session: Transaction, user_id: str) -> None:
     [row] = session.rows("SELECT count(*) AS number FROM transactions WHERE user_id = $1", user_id)
     if row["number"] > BOOKINGS_MAX:
         raise InvalidRecord(
-            "This would make {bookings} bookings of one person; at most {limit} can be kept.",
+            "This would make {bookings} transactions of one person; at most {limit} can be kept.",
             bookings=f"{row['number']:,}",
             limit=f"{BOOKINGS_MAX:,}",
         )

@@ -321,7 +321,7 @@ def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user
     assert run("annotate", row["id"], "--tag", " ", "--user", name).failed_with("tags: 1 to 100 printable characters")
     assert run("annotate", "txn_unknown", "--tag", "a", "--user", name).failed_with("no transaction with this id")
     many = [word for number in range(51) for word in ("--tag", str(number))]
-    assert run("annotate", row["id"], *many, "--user", name).failed_with("tags: at most 50 on one booking")
+    assert run("annotate", row["id"], *many, "--user", name).failed_with("tags: at most 50 on one transaction")
     assert run("annotate", row["id"], "--note", "\x1b", "--user", name).failed_with("note: at most 4000 characters")
     (tmp_path / "words.jsonl").write_bytes(b"\xff")
     assert run("words", "import", tmp_path / "words.jsonl", "--user", name).failed_with("not a text in UTF-8")

@@ -13,7 +13,7 @@ from handlers.web.request import Answer
 
 GONE = Message("{name}: {reason}", name="Giro", reason=Message("Account not found"))
 MISSING = Message(
-    "Bookings from {first} to {last} are missing. Import a statement of these days.",
+    "Transactions from {first} to {last} are missing. Import a statement of these days.",
     first=date(2026, 3, 4),
     last=date(2026, 5, 1),
 )
@@ -55,7 +55,7 @@ def test_the_language_with_the_greatest_weight_is_spoken(accepted: str, language
 @pytest.mark.requirement("languages.accept")
 def test_days_codes_and_lists_are_said_in_the_language() -> None:
     german = catalogue("de").said
-    assert str(MISSING) == "Bookings from 4 March 2026 to 1 May 2026 are missing. Import a statement of these days."
+    assert str(MISSING) == "Transactions from 4 March 2026 to 1 May 2026 are missing. Import a statement of these days."
     assert german(MISSING) == (
         "Es fehlen Buchungen vom 4. März 2026 bis 1. Mai 2026. Importieren Sie einen Auszug dieser Tage."
     )

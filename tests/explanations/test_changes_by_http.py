@@ -73,7 +73,7 @@ def test_a_payee_of_a_file_without_ibans_is_corrected_for_all_of_its_bookings_by
     assert categories(holder)[1:] == ["GROCERIES", "GROCERIES"]
     assert categories(holder)[0] != "GROCERIES"
     reason = holder.get(f"/transactions/{first['id']}/explanation")["category"]["reason"]
-    assert reason == "You have corrected a booking with the same name before."
+    assert reason == "You have corrected a transaction with the same name before."
     assert writer(holder).delete(f"/corrections/{told['id']}").json() == {"changed": 2}
 
 

@@ -336,8 +336,8 @@ def test_a_transaction_is_explained_rule_by_rule(holder: Holder) -> None:
         "accountId": holder.account_ids()[0],
         "transactionId": None,
         "rule": "counterpart_iban_is_own_account",
-        "reason": "The IBAN of the other side is that of another account of yours; no booking there belongs to it yet, "
-        "so it counts as income or expense until one arrives.",
+        "reason": "The IBAN of the payee or payer is that of another account of yours; no transaction there belongs to "
+        "it yet, so it counts as income or expense until one arrives.",
     }
     for row, told in zip(rows, (shop, own), strict=True):
         assert [told[key]["value"] for key in ("type", "category", "merchantName")] == [

@@ -175,7 +175,7 @@ def test_what_was_guessed_of_a_file_is_told_with_it(holder: Holder) -> None:
         }
     ]
     assert found["warnings"] == [
-        'Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee"; signs as written; '
+        'Guessed: booking date from "Date", amount from "Amount", payee or payer from "Payee"; signs as written; '
         "currency EUR assumed, as the file names none."
     ]
     assert (found["error"], found["new"]) == (None, 1)

@@ -63,8 +63,8 @@ def test_every_rule_stored_in_the_demo_has_a_sentence_of_its_own(demo_service: S
     [
         ("user-rule:7", "Your rule 7 says so: counterpart name contains “Kita”."),
         ("user-rule:8", "Your rule 8 said so; you have changed your rules since."),
-        ("correction:iban", "You have corrected a booking with the same IBAN on the other side before."),
-        ("correction:name", "You have corrected a booking with the same name before."),
+        ("correction:iban", "You have corrected a transaction with the same IBAN of payee or payer before."),
+        ("correction:name", "You have corrected a transaction with the same name before."),
         ("mcc:5411", "The merchant category code 5411 of the card payment says so."),
         (
             "adjusting-entry",

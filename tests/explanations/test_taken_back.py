@@ -15,7 +15,7 @@ from tests.mcp.test_covered_accounts import Granted
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
 SAVINGS = AccountRecord(stable_key="savings", currency="EUR", name="Savings")
-SAID = "Giro: The bank has taken back the booking of -5.00 EUR on 3 November 2026. No figure counts it any more."
+SAID = "Giro: The bank has taken back the transaction of -5.00 EUR on 3 November 2026. No figure counts it any more."
 
 
 def booked(day: str, amount: str, name: str) -> TransactionRecord:

@@ -449,7 +449,7 @@ def test_a_file_whose_bookings_stand_in_another_account_is_asked_about(eva: Hous
     eva.bring(write("a.sta", THE_SAME))
     first, second = accounts.every(eva.services.everybody, eva.user.id)
     assert (first.same_as, second.same_as, names(eva)) == (None, first.id, ["N26"])
-    asked = "Is this the same account as N26? Its bookings are there too. It counts once you have said so."
+    asked = "Is this the same account as N26? Its transactions are there too. It counts once you have said so."
     assert f"  {second.iban}: {asked}" in eva.lines
     answers = [
         f"bankdata accounts {each} --user eva" for each in (f"merge {second.id} {first.id}", f"show {second.id}")

@@ -48,7 +48,7 @@ def test_what_a_later_file_replaces_or_deletes_is_gone_and_stays_so(shell: Shell
 def test_what_a_bank_has_taken_back_is_said_and_nothing_is_wrong(shell: Shell, write: Callable[..., Path]) -> None:
     said = shell.import_(write("a.ofx", statement(*FIRST)), write("b.ofx", statement(*SECOND)))[1]["warnings"]
     assert [each.partition(": ")[2] for each in said] == [
-        "The bank has taken back the booking of -19.00 USD on 6 March 2026. No figure counts it any more."
+        "The bank has taken back the transaction of -19.00 USD on 6 March 2026. No figure counts it any more."
     ]
     assert "WRONG" not in shell("check", "--accounts").stdout
 

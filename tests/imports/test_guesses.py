@@ -12,7 +12,7 @@ from tests.imports.command_line import Shell
 SIGNED = "Date,Payee,Amount\n2026-03-01,Baker,-3.50\n"
 UNSURE = "Date,Payee,Amount\n2026-03-01,Baker,3.50\n"
 GUESS = (
-    'Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee"; signs as written; '
+    'Guessed: booking date from "Date", amount from "Amount", payee or payer from "Payee"; signs as written; '
     "currency EUR assumed, as the file names none."
 )
 OPEN = GUESS.replace("as written", "unknown")

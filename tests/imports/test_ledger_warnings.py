@@ -35,7 +35,7 @@ def checked(eva: Household) -> list[str]:
 
 def test_a_missing_statement_is_said_by_import_and_check_until_it_is_there(eva: Household, tmp_path: Path) -> None:
     said = (
-        f"{IBAN}: Bookings from 29 January 2026 to 28 February 2026 are missing, -20.00 EUR in all. Import a"
+        f"{IBAN}: Transactions from 29 January 2026 to 28 February 2026 are missing, -20.00 EUR in all. Import a"
         " statement of these days."
     )
     eva.bring(statement(tmp_path, 1, "100,00", "10,00", "90,00"))
@@ -54,7 +54,7 @@ def test_a_missing_statement_is_said_by_import_and_check_until_it_is_there(eva: 
 
 def test_a_statement_that_contradicts_itself_is_said_to_the_cent(eva: Household, tmp_path: Path) -> None:
     eva.bring(statement(tmp_path, 1, "100,00", "10,00", "89,99"))
-    said = f"  {IBAN}: The statement from 1 January 2026 to 28 January 2026 differs from its bookings by"
+    said = f"  {IBAN}: The statement from 1 January 2026 to 28 January 2026 differs from its transactions by"
     assert f"{said} -0.01 EUR." in eva.lines
 
 
@@ -62,5 +62,5 @@ def test_the_json_of_an_import_has_every_sentence_of_its_text(eva: Household, tm
     eva.bring(statement(tmp_path, 1, "100,00", "10,00", "89,99"), is_json=True)
     (said,) = json.loads(eva.lines[-1])["warnings"]
     assert said == (
-        f"{IBAN}: The statement from 1 January 2026 to 28 January 2026 differs from its bookings by -0.01 EUR."
+        f"{IBAN}: The statement from 1 January 2026 to 28 January 2026 differs from its transactions by -0.01 EUR."
     )

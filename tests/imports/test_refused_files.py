@@ -139,7 +139,7 @@ def test_a_person_has_so_many_bookings_at_most_over_all_files(
     with pytest.raises(CommandError):
         eva.bring(write("three.xml", camt(GIRO, "2026-03-03 | -5.50 | Coffee | c |")))
     assert eva.state() == before
-    assert eva.lines[-1].endswith("refused: This would make 3 bookings of one person; at most 2 can be kept.")
+    assert eva.lines[-1].endswith("refused: This would make 3 transactions of one person; at most 2 can be kept.")
 
 
 @pytest.mark.requirement("import.input")

@@ -639,7 +639,7 @@ def test_a_list_without_an_end_is_given_up_for_its_account(
     if is_read:
         assert asking.purposes() == ([], True)
         return
-    assert asking.fetch() == [LeftOut(name="Giro", reason="The bank's list of bookings has no end.")]
+    assert asking.fetch() == [LeftOut(name="Giro", reason="The bank's list of transactions has no end.")]
     assert len(asking.asked_from()) == 3
 
 

@@ -123,7 +123,7 @@ def test_simplefin_names_no_account_number_so_its_user_says_once_that_two_accoun
     other = next(row.split("\t")[0] for row in listed if "Account 1" in row)
     merge = ["accounts", "merge", other, account["id"], "--user", user]
     assert done.stdout.splitlines()[-1] == "SimpleFIN: 1 new account, 5 new transactions"
-    assert "Account 1: Is this the same account as 110000000 / 556677? Its bookings are there too." in done.stdout
+    assert "Account 1: Is this the same account as 110000000 / 556677? Its transactions are there too." in done.stdout
     assert f"The same account: bankdata {' '.join(merge)}. Another one:" in done.stderr.splitlines()[-1]
     done = live.bankdata(*merge, "--yes")
     assert done.stdout == "Merged Account 1 into 110000000 / 556677: 4 bookings were in both and count once.\n"

@@ -107,7 +107,7 @@ def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connect
     user = live.user()
     tan = bank.bank.right_tan
     talk = connect(live, bank, user, bank.bank.login, bank.bank.pin, "yes", tan, tan, "")
-    assert sum(each.startswith("The bank wants another approval for bookings") for each in talk.notes) == 2
+    assert sum(each.startswith("The bank wants another approval for transactions") for each in talk.notes) == 2
     assert (talk.lines, talk.error) == (["Testbank AG: 2 new accounts, 3 new transactions"], "")
     assert live.bookings(user)[0] == (days_ago(200).isoformat(), 1.0, "Zinsen")
     assert live.balances(user) == {"Girokonto": 92.6, "Tagesgeld": 5001.0}
@@ -224,7 +224,7 @@ def test_what_the_bank_refuses_is_named(live: Live, bank: FinTsBank) -> None:
     user = connected(live, bank)
     bank.bank.refused = {"HKCAZ"}
     said = "\n".join(sync(live, user))
-    assert "The bank gives no bookings of this account (FinTS: 9210)." in said
+    assert "The bank gives no transactions of this account (FinTS: 9210)." in said
     assert live.status(user) == "ACTIVE"
 
 

@@ -397,7 +397,7 @@ def test_an_order_that_needs_an_approval_of_its_own_says_where_it_is_given(sourc
 def test_an_account_without_bookings_is_left_out_with_the_banks_code(source: FinTs, served: FinTsBank) -> None:
     connection = connected(source, served)
     served.bank.refused = {"HKCAZ"}
-    reason = "The bank gives no bookings of this account (FinTS: 9210)."
+    reason = "The bank gives no transactions of this account (FinTS: 9210)."
     assert fetched(source, connection) == [
         LeftOut(name="Girokonto", reason=reason),
         LeftOut(name="Tagesgeld", reason=reason),
@@ -484,7 +484,7 @@ def test_an_account_that_a_bank_offers_no_balance_of_is_left_out(source: FinTs, 
     served.bank.has_balances = False
     current, *_ = fetched(source, connected(source, served))
     assert current == LeftOut(
-        name="Girokonto", reason="The bank gives no bookings of this account (FinTS: not offered)."
+        name="Girokonto", reason="The bank gives no transactions of this account (FinTS: not offered)."
     )
 
 
@@ -523,7 +523,7 @@ def test_pages_that_go_round_or_have_no_end_leave_their_account_and_its_cursor_a
     before = {"until": {"DE23100000001234567890": "2026-11-10"}}
     current, savings = fetched(source, connection, cursor=before)
     assert current == LeftOut(
-        name="Girokonto", reason="The bank gives no bookings of this account (FinTS: pages without end)."
+        name="Girokonto", reason="The bank gives no transactions of this account (FinTS: pages without end)."
     )
     assert isinstance(savings, Batch)
     assert savings.cursor is not None
@@ -531,7 +531,7 @@ def test_pages_that_go_round_or_have_no_end_leave_their_account_and_its_cursor_a
 
 
 def with_older_bookings(bank: Bank) -> None:
-    """A bank that wants an approval for bookings older than 90 days, of which each account has one."""
+    """A bank that wants an approval for transactions older than 90 days, of which each account has one."""
     bank.free_days = 90
     for number, account in enumerate(bank.accounts, 1):
         old = Booking(day=date(2025, 12, 1), amount=Decimal(number), name="Bank", purpose=f"Zinsen {number}")
@@ -570,7 +570,7 @@ def test_an_approval_for_bookings_of_long_ago_is_asked_for_account_by_account(
     served.bank.approve()
     first = step(source, NEW, asked, typed(served, tan=served.bank.right_tan))
     assert isinstance(first, Question)
-    assert first.text.startswith("The bank wants another approval for bookings older than 89 days.")
+    assert first.text.startswith("The bank wants another approval for transactions older than 89 days.")
     assert [(each.name, each.is_optional) for each in first.fields] == [("tan", True)]
     assert (first.again_after, first.problem) == (None, None)
     served.bank.approve()

@@ -228,7 +228,7 @@ def test_an_approval_for_bookings_of_long_ago_is_given_or_left_out(
     person.fill("Login|Anmeldename", bank.login)
     person.page.get_by_label("PIN", exact=True).fill(bank.pin)
     person.press("Next", "Weiter")
-    wanted = "The bank wants another approval for bookings", "Für Umsätze, die älter als 89 Tage sind"
+    wanted = "The bank wants another approval for transactions", "Für Umsätze, die älter als 89 Tage sind"
     for typed, said in ((bank.right_tan, wanted), ("000000", ("not accepted", "noch nicht angenommen"))):
         person.page.get_by_label("TAN", exact=True).fill(typed)
         person.press("Next", "Weiter")

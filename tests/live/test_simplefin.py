@@ -171,7 +171,7 @@ def test_an_account_that_comes_back_under_other_ids_counts_once_until_its_user_s
     live.sync(user)
     assert (live.balances(user), live.bookings(user)) == ({"Account 1": 100.0, "Account 2": 50.0}, counted)
     assert connection(live, user)["warnings"] == [
-        "Account new-2: Is this the same account as Account 2? Its bookings are there too."
+        "Account new-2: Is this the same account as Account 2? Its transactions are there too."
         " It counts once you have said so."
     ]
     found = live.bankdata("accounts", "list", "--user", user).stdout.splitlines()

@@ -288,7 +288,7 @@ def test_a_transfer_to_an_account_that_is_not_granted_is_not_told(demo_service: 
             "accountId": None,
             "transactionId": None,
             "rule": None,
-            "reason": "Nothing shows that the other side is an account of yours.",
+            "reason": "Nothing shows that the payee or payer is an account of yours.",
         }
         assert transfer["accountId"] not in answer.text
         assert "account of yours." not in answer.text.replace(answer.json()["transfer"]["reason"], "")

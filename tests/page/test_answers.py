@@ -218,7 +218,7 @@ def test_a_ledger_with_a_gap_and_what_looks_double_are_named_where_the_person_is
     kinds = [each["kind"] for each in account["problems"]]
     page = signed_in(user="empty", locale=locale, viewport=PHONE)
     card = page.get_by_role("region", name=re.compile("^(To do|Zu erledigen)$"))
-    expect(card.get_by_text(re.compile("differ from the bookings|von den Buchungen ab"))).to_be_visible()
+    expect(card.get_by_text(re.compile("differ from the transactions|von den Buchungen ab"))).to_be_visible()
     expect(card.get_by_role("link", name=re.compile("^(Import statements|Kontoauszüge importieren)"))).to_be_visible()
     assert not is_sideways(page)
     assert sorted(kinds) == ["balance_differs", "possible_duplicate"]

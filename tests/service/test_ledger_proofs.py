@@ -73,7 +73,9 @@ def test_days_that_a_bank_cannot_tell_any_more_are_said_until_a_file_brings_them
     scene.sync()
     missing = [first + timedelta(days=place) for place in range(1, 31)]
     days = f"{missing[0].day} {missing[0]:%B %Y} to {missing[-1].day} {missing[-1]:%B %Y}"
-    said = f"Giro: Bookings from {days} are missing, {sum_of(first, 30)} EUR in all. Import a statement of these days."
+    said = (
+        f"Giro: Transactions from {days} are missing, {sum_of(first, 30)} EUR in all. Import a statement of these days."
+    )
     assert scene.shown()["warnings"] == [said]
     scene.clock.moment += timedelta(days=1)
     scene.bank.tell = lambda _: told(today=later + timedelta(days=1), back=89, balance=str(1000 + sum_of(first, 121)))
@@ -100,7 +102,7 @@ def test_a_booking_that_the_bank_left_out_is_said_by_the_sync_that_meets_it(scen
     assert synced(0, "100.00") == []
     (said,) = synced(2, "97.00", sunday)
     text = f"{days[1].day} {days[1]:%B %Y} to {days[2].day} {days[2]:%B %Y}"
-    assert said == f"Giro: The balances from {text} differ from the bookings by -2.00 EUR."
+    assert said == f"Giro: The balances from {text} differ from the transactions by -2.00 EUR."
     assert synced(3, "96.00") == []  # told again, the booking is there
 
 
@@ -116,7 +118,7 @@ def test_a_sync_by_command_says_what_balances_contradict(scene: Scene) -> None:
     missing = Decimal(-93) - booking(today).amount
     assert paper.lines == [
         "eva\tOne\t10 new transactions",
-        f"One: Giro: The balances from {days} differ from the bookings by {missing} EUR.",
+        f"One: Giro: The balances from {days} differ from the transactions by {missing} EUR.",
         "eva\tOne\t1 new transaction",
     ]
 
@@ -144,7 +146,7 @@ def test_a_balance_that_is_told_again_keeps_the_days_that_were_told(scene: Scene
 
 
 SILENT = (
-    "Giro: The bank reported no booking of this account, not even those of the last days. The next sync asks again."
+    "Giro: The bank reported no transaction of this account, not even those of the last days. The next sync asks again."
 )
 
 
@@ -220,5 +222,5 @@ def test_a_gap_whose_amount_no_balance_tells_is_said_without_one() -> None:
     first, last = NOW.date(), NOW.date() + timedelta(days=1)
     gap = LedgerProblem(kind="gap", first=first, last=last, amount=None)
     days = f"{first.day} {first:%B %Y} to {last.day} {last:%B %Y}"
-    assert sentence(gap, "EUR") == f"Bookings from {days} are missing. Import a statement of these days."
+    assert sentence(gap, "EUR") == f"Transactions from {days} are missing. Import a statement of these days."
     assert "1,234.50 EUR" in sentence(replace(gap, amount=Decimal("1234.5")), "EUR")

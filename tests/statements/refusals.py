@@ -119,7 +119,7 @@ def _camt() -> Iterator[Refusal]:
     )
     yield Refusal("entry 1: stands outside a statement.", whole.replace("<Stmt>", "").replace("</Stmt>", ""), whole)
     yield Refusal("entry 2: stands outside its statement.", _message(f"{ENTRY}<X>{ENTRY}</X>"), two)
-    yield Refusal("more than 1 bookings in one file.", two, whole, (reader + "ENTRIES_MAX", 1))
+    yield Refusal("more than 1 transactions in one file.", two, whole, (reader + "ENTRIES_MAX", 1))
     statement = f"<Stmt>{ENTRY}</Stmt>"
     twice = whole.replace(statement, statement * 2)
     yield Refusal("more than 1 statements in one file.", twice, whole, (reader + "STATEMENTS_MAX", 1))
@@ -164,7 +164,7 @@ def _mt940() -> Iterator[Refusal]:
     reader, fields = "connectors.mt940.reader.", "connectors.mt940.fields."
     yield Refusal("more than 1 statements in one file.", BLOCK * 2, BLOCK, (reader + "STATEMENTS_MAX", 1))
     yield Refusal(
-        "more than 1 bookings in one file.", BLOCK + ":61:260131C1,00NTRF\n", BLOCK, (fields + "ENTRIES_MAX", 1)
+        "more than 1 transactions in one file.", BLOCK + ":61:260131C1,00NTRF\n", BLOCK, (fields + "ENTRIES_MAX", 1)
     )
     yield Refusal("line 4: a :61: that cannot be read.", BLOCK.replace("C1,00NTRF", "X1,00NTRF"), BLOCK)
     yield Refusal("line 4: a :61: with not an amount.", BLOCK.replace("C1,00N", "C1,0,0N"), BLOCK)
@@ -186,14 +186,14 @@ def _mt940() -> Iterator[Refusal]:
     text = f"{BLOCK}:86:a\n"
     yield Refusal("line 6: a field of more than 1 lines.", f"{text}b\n", text, (fields + "FIELD_LINES_MAX", 1))
     yield Refusal(
-        "line 5: a booking with more text than allowed.",
+        "line 5: a transaction with more text than allowed.",
         f"{BLOCK}:86:ab\n",
         text,
         (reader + "DETAILS_CHARACTERS_MAX", 2),
     )
     held, entry = BLOCK.replace("EUR1,00", "1,00"), ":61:260131C1,00NTRF\n"
     yield Refusal(
-        "more than 1 bookings before the statement's currency.", held + entry * 2, held + entry,
+        "more than 1 transactions before the statement's currency.", held + entry * 2, held + entry,
         (reader + "HELD_ENTRIES_MAX", 1),
     )  # fmt: skip
 
@@ -210,20 +210,22 @@ def _ofx() -> Iterator[Refusal]:
     whole, two = _ofx_file(BOOKING_OFX), _ofx_file(BOOKING_OFX * 2)
     yield Refusal("Line 1: the file ends before its closing OFX tag.", whole.removesuffix("</OFX>"), whole)
     yield Refusal("The OFX file holds no account statement.", "<OFX></OFX>", whole)
-    yield Refusal("The OFX file holds more than 1 bookings.", two, whole, ("connectors.ofx.reader.ENTRIES_MAX", 1))
+    yield Refusal("The OFX file holds more than 1 transactions.", two, whole, ("connectors.ofx.reader.ENTRIES_MAX", 1))
     empty = _ofx_file("")
     tags = empty.count("<")
     yield Refusal(
-        "Line 1: far more tags than bookings.", _ofx_file("", more="<X>"), empty,
+        "Line 1: far more tags than transactions.", _ofx_file("", more="<X>"), empty,
         ("connectors.ofx.reader.TAGS_MAX", tags - 1),
     )  # fmt: skip
     yield Refusal("Line 1: a document type declaration is not allowed.", f"<OFX><!DOCTYPE OFX>{whole}", whole)
     long = ("connectors.ofx.tokens.VALUE_BYTES_MAX", 8)
     yield Refusal("Line 1: a value is longer than 8 bytes.", whole.replace("20260131", "202601311"), whole, long)
     yield Refusal("Line 1: a value is longer than 8 bytes.", whole + "x" * 9, whole + "x" * 8, long)
-    yield Refusal("Line 1: a booking stands outside of a statement.", f"<OFX>{BOOKING_OFX}{whole}", whole)
-    yield Refusal("Line 1: a booking has two TRNAMT values.", whole.replace("<TRNAMT>1", "<TRNAMT>1<TRNAMT>1"), whole)
-    yield Refusal("Line 1: an amount stands outside of a booking.", _ofx_file("<TRNAMT>1"), empty)
+    yield Refusal("Line 1: a transaction stands outside of a statement.", f"<OFX>{BOOKING_OFX}{whole}", whole)
+    yield Refusal(
+        "Line 1: a transaction has two TRNAMT values.", whole.replace("<TRNAMT>1", "<TRNAMT>1<TRNAMT>1"), whole
+    )
+    yield Refusal("Line 1: an amount stands outside of a transaction.", _ofx_file("<TRNAMT>1"), empty)
     yield Refusal("Line 1: a statement names no account.", whole.replace("<ACCTID>1", "<BANKID>1"), whole)
     yield Refusal("Line 1: the amount of a booking cannot be read.", whole.replace("<TRNAMT>1", "<TRNAMT>x"), whole)
     balance = _ofx_file("", more="<LEDGERBAL><BALAMT>1</LEDGERBAL>")
@@ -232,7 +234,7 @@ def _ofx() -> Iterator[Refusal]:
     yield Refusal("Line 1: a currency code cannot be read.", currency.replace("EUR", "EURO"), currency)
     yield Refusal("Line 1: a date cannot be read.", whole.replace("20260131", "20261331"), whole)
     yield Refusal(
-        "Line 1: a booking has no date.", whole.replace("<DTPOSTED>20260131", ""),
+        "Line 1: a transaction has no date.", whole.replace("<DTPOSTED>20260131", ""),
         whole.replace("<DTPOSTED>20260131", "").replace("<BANKTRANLIST>", "<BANKTRANLIST><DTEND>20260131"),
     )  # fmt: skip
 
@@ -244,7 +246,7 @@ def _csv() -> Iterator[Refusal]:
     yield Refusal(
         "Line 3: longer than 20 bytes.", CSV + "x" * 20 + "\n", CSV, ("connectors.lines.LINE_CHARACTERS_MAX", 20)
     )
-    yield Refusal("Line 6: far more lines than bookings.", CSV + "\n" * 4, CSV + "\n" * 3, (tables + "IDLE_MAX", 1))
+    yield Refusal("Line 6: far more lines than transactions.", CSV + "\n" * 4, CSV + "\n" * 3, (tables + "IDLE_MAX", 1))
     yield Refusal("Line 3: more than 3 columns.", f"{CSV}1;2;3;4\n", CSV, (tables + "COLUMNS_MAX", 3))
     yield Refusal(
         "Line 3: a closing quote is missing in the row that ends here.",
@@ -257,18 +259,18 @@ def _csv() -> Iterator[Refusal]:
         half + "x",
         half + '"\n',
     )
-    yield Refusal("The CSV file holds more than 1 bookings.", CSV + row, CSV, (tables + "ENTRIES_MAX", 1))
+    yield Refusal("The CSV file holds more than 1 transactions.", CSV + row, CSV, (tables + "ENTRIES_MAX", 1))
     yield Refusal("Line 4: the file ends inside a row.", f"{CSV}{row}2026-01-02;1,", CSV + row.rstrip())
     yield Refusal("Line 4: the booking date cannot be read.", f"{CSV}{row}2026-13-01;1,00;x\n", CSV + row)
     last = f"{CSV}2199-12-31;1,00;x\n"
     yield Refusal("Line 4: the booking date cannot be read.", f"{last}2200-01-01;1,00;x\n", last)
     yield Refusal("Line 3: the amount cannot be read.", f"{CSV}2026-01-01;x;x\n", CSV)
     yield Refusal("Line 3: the row ends after 1 of 3 columns.", f"{CSV}2026-01-01\n{row}", CSV)
-    yield Refusal("The CSV file holds no bookings and no known layout.", "Date;Amount;Text\n", CSV)
+    yield Refusal("The CSV file holds no transactions and no known layout.", "Date;Amount;Text\n", CSV)
     pending = "Date;Amount;Text\npending;1,00;x\n"
-    yield Refusal("No booking of the file has a date.", pending, pending + row)
+    yield Refusal("No transaction of the file has a date.", pending, pending + row)
     yield Refusal(
-        "Line 3: too many bookings without a date.",
+        "Line 3: too many transactions without a date.",
         f"{pending}pending;1,00;x\n{row}",
         pending + row,
         (tables + "UNDATED_MAX", 1),
@@ -348,7 +350,7 @@ def _jsonl() -> Iterator[Refusal]:
     cells = "connectors.own_formats.cells."
     yield Refusal("not JSON lines that bankdata exported.", '{"id": "1"}\n', row)
     yield Refusal("Line 2: cannot be read.", row + row.replace(": 1,", ": true,"), row * 2)
-    yield Refusal("The file holds more than 1 bookings.", row * 2, row, (cells + "ENTRIES_MAX", 1))
+    yield Refusal("The file holds more than 1 transactions.", row * 2, row, (cells + "ENTRIES_MAX", 1))
     yield Refusal("The file holds more than 1 accounts.", row + other, row * 2, (cells + "STATEMENTS_MAX", 1))
     yield Refusal("Line 1: cannot be read.", row.replace('"key": "1"', '"key": " "'), row)
 
@@ -364,7 +366,7 @@ def _beancount() -> Iterator[Refusal]:
     yield Refusal(ours, f"{opened}1970-01-01 open Assets:A\n", whole)
     yield Refusal("Line 5: cannot be read.", whole.replace("2026-01-01", "2026-02-30"), whole)
     yield Refusal("Line 6: cannot be read.", whole.replace("Assets:A  1", "Assets:A 1"), whole)
-    yield Refusal("The file holds more than 1 bookings.", whole + booked, whole, (reader + "ENTRIES_MAX", 1))
+    yield Refusal("The file holds more than 1 transactions.", whole + booked, whole, (reader + "ENTRIES_MAX", 1))
     yield Refusal("The file holds more than 1 accounts.", whole + account, whole, (reader + "STATEMENTS_MAX", 1))
 
 

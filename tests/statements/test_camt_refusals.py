@@ -136,7 +136,7 @@ def test_the_entries_of_a_file_are_limited(
 ) -> None:
     monkeypatch.setattr("connectors.camt.reader.ENTRIES_MAX", 2)
     assert len(found(read, message(entry() * 2)).transactions) == 2
-    with pytest.raises(LimitExceeded, match="more than 2 bookings"):
+    with pytest.raises(LimitExceeded, match="more than 2 transactions"):
         found(read, message(entry() * 3))
 
 

@@ -69,14 +69,14 @@ def test_a_lost_booking_would_be_noticed(monkeypatch: pytest.MonkeyPatch, found:
     monkeypatch.setattr("connectors.mt940.reader._take", lambda *_: iter(()))
     with pytest.raises(MalformedFile) as refusal:
         found(read, block(booking()))
-    assert str(refusal.value) == "1 lines begin with :61:, but 0 bookings were found."
+    assert str(refusal.value) == "1 lines begin with :61:, but 0 transactions were found."
 
 
 @pytest.mark.requirement("security.limits")
 def test_the_bookings_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
     monkeypatch.setattr("connectors.mt940.fields.ENTRIES_MAX", 2)
     assert len(found(read, block("\n".join([booking()] * 2))).transactions) == 2
-    with pytest.raises(LimitExceeded, match="more than 2 bookings"):
+    with pytest.raises(LimitExceeded, match="more than 2 transactions"):
         found(read, block("\n".join([booking()] * 3)))
 
 
@@ -110,7 +110,7 @@ def test_bookings_that_wait_for_their_currency_are_limited(monkeypatch: pytest.M
     head, end = ":20:A\n:25:37040044/0532013000\n:28C:1\n", "\n:62F:C260131USD1,00\n"
     rows = found(read, head + "\n".join([booking()] * 2) + end).transactions
     assert [row.currency for row in rows] == ["USD", "USD"]
-    with pytest.raises(LimitExceeded, match="more than 2 bookings before"):
+    with pytest.raises(LimitExceeded, match="more than 2 transactions before"):
         found(read, head + "\n".join([booking()] * 3) + end)
 
 

@@ -97,7 +97,7 @@ def test_an_available_balance_counts_only_where_there_is_no_other(read_csv: Read
         ("Date,Text,Total\n2026-01-31,a,1.234\n2026-01-30,b,-25.000\n", "decimals and thousands of the amounts"),
         ("2026-01-31;a;-1.234\n2026-01-30;b;-25.000\n", "decimals and thousands of the amounts"),
         ("Datum;Text;Betrag\nheute;a;1,50\n", "the dates have no known format|cannot be read"),
-        ("Datum;Text;Betrag\n", "holds no bookings"),
+        ("Datum;Text;Betrag\n", "holds no transactions"),
         ("just a line of prose without any columns\n", "no line has two columns"),
     ],
 )

@@ -40,7 +40,7 @@ def test_what_was_guessed_is_said_column_by_column() -> None:
     ]
     assert (layout.is_guessed, layout.has_header, layout.decimal, layout.dates) == (True, True, ".", ("YYYY-MM-DD",))
     assert guess_in_words(layout) == (
-        'Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee", purpose from "Text"; '
+        'Guessed: booking date from "Date", amount from "Amount", payee or payer from "Payee", purpose from "Text"; '
         "signs as written; currency EUR assumed, as the file names none."
     )
 
@@ -154,7 +154,7 @@ def table(column: str, values: Sequence[str], above: str = "") -> str:
 def test_accounts_that_change_with_the_names_are_those_of_the_counterparts(column: str) -> None:
     keys, theirs, said = read_accounts(table(column, OTHERS))
     assert (keys, theirs) == (["CSV"], OTHERS)
-    assert f'the counterpart\'s account from "{column}"' in said
+    assert f'the account of payee or payer from "{column}"' in said
     keys, theirs, _ = read_accounts(table(column, OTHERS, above=f"IBAN;{OWN}"))
     assert (keys, theirs) == ([OWN], OTHERS)
 

@@ -92,7 +92,7 @@ def test_an_endless_line_stops_at_its_limit(filler: bytes) -> None:
 def test_lines_without_bookings_are_not_followed_for_ever(line: str) -> None:
     file = GOOD + f"{line}\n" * (IDLE_MAX - 10)
     assert read(file.encode()) == 4
-    with pytest.raises(LimitExceeded, match="far more lines than bookings"):
+    with pytest.raises(LimitExceeded, match="far more lines than transactions"):
         read((file + f"{line}\n" * 20).encode())
 
 

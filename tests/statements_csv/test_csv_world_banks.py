@@ -160,7 +160,7 @@ def test_a_pending_row_without_a_date_gets_the_newest_booked_day(read_csv: Read)
 def test_pending_rows_below_the_booked_ones_get_their_newest_day_too(read_csv: Read) -> None:
     text = "Date,Description,Amount(GBP)\n14/03/2026,Books,12.00\n13/03/2026,Refund,-5.00\nPending,Cafe,3.00\n"
     assert [row.booking_date.day for row in read_csv(text)[1]] == [14, 13, 14]
-    with pytest.raises(MalformedFile, match="No booking of the file has a date"):
+    with pytest.raises(MalformedFile, match="No transaction of the file has a date"):
         read_csv("Date,Description,Amount(GBP)\nPending,Cafe,3.00\n")
 
 

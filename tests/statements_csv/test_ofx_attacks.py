@@ -64,5 +64,5 @@ def test_garbled_copies_are_read_or_refused_and_never_crash() -> None:
 def test_tags_without_bookings_are_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ofx, "TAGS_MAX", 20_000)  # a million takes a minute under coverage
     stream = Endless(SAMPLE, b"<A>1")
-    with pytest.raises(LimitExceeded, match="far more tags than bookings"):
+    with pytest.raises(LimitExceeded, match="far more tags than transactions"):
         list(ofx.read(stream))  # type: ignore[arg-type]  # a raw stream reads like a binary one

@@ -212,8 +212,8 @@ def test_every_truncated_copy_is_refused() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("<STMTTRN><TRNTYPE>POS", "<STMTTRM><TRNTYPE>POS", "an amount stands outside of a booking"),
-        ("</STMTTRN>\n<STMTTRN>", "\n", "a booking has two DTPOSTED values"),
+        ("<STMTTRN><TRNTYPE>POS", "<STMTTRM><TRNTYPE>POS", "an amount stands outside of a transaction"),
+        ("</STMTTRN>\n<STMTTRN>", "\n", "a transaction has two DTPOSTED values"),
         ("<ACCTID>556677", "", "a statement names no account"),
         ("<CURDEF>USD", "<CURDEF>dollars", "a currency code cannot be read"),
         ("<OFX>", "<!DOCTYPE a [<!ENTITY b 'bb'>]><OFX>", "a document type declaration is not allowed"),
@@ -408,7 +408,7 @@ def test_an_amount_in_another_currency_is_converted_by_its_rate() -> None:
     (row,) = bookings_of(statement(foreign.format("ORIGCURRENCY")))
     assert (row.amount, row.currency, row.original_amount) == (Decimal("-100.00"), "USD", None)
     for rate in ("", "0", "x", "1"):
-        with pytest.raises(MalformedFile, match="a booking in another currency has no rate"):
+        with pytest.raises(MalformedFile, match="a transaction in another currency has no rate"):
             records(statement(foreign.format("CURRENCY").replace("1.10", rate)))
 
 

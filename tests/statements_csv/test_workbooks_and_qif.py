@@ -127,7 +127,7 @@ def test_texts_of_a_workbook_and_sheets_of_opendocument_are_read_as_in_csv() -> 
 def test_a_workbook_that_cannot_be_read_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedFile) as empty:
         found(excel([["Hinweise"]]))
-    assert str(empty.value) == "no sheet of the workbook holds bookings."
+    assert str(empty.value) == "no sheet of the workbook holds transactions."
     for damaged in (excel(TABLE)[:400], b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)):
         with pytest.raises(MalformedFile) as refusal:
             found(damaged)
@@ -205,7 +205,7 @@ def test_qif_of_another_country_and_an_opening_balance() -> None:
         ("!Type:Bank\nD03/22/2026\nT-5.00\n", "Line 3: a record has no end."),
         ("!Type:Bank\nD03/22/2026\nT-5.00\n!Type:Cash\n", "Line 4: a record has no end."),
         ("!Type:Bank\nD03/22/2026\nTx\n^\n", "Line 4: a record without an amount that can be read."),
-        ("!Type:Invst\nD03/22/2026\nNBuy\nT-5.00\n^\n", "the QIF file holds no bookings of an account."),
+        ("!Type:Invst\nD03/22/2026\nNBuy\nT-5.00\n^\n", "the QIF file holds no transactions of an account."),
     ],
 )
 def test_qif_that_cannot_be_read_whole_is_refused(text: str, reason: str) -> None:

@@ -368,7 +368,7 @@ def dump(bank: Bank) -> dict[str, list[str]]:
 @pytest.mark.requirement("import.days-ahead")
 def test_a_booking_is_at_most_sixty_days_ahead(bank: Bank) -> None:
     bank.bring(bookings("2027-01-19 | -5.00 | A | a"))
-    with pytest.raises(InvalidRecord, match="A booking is dated more than 60 days ahead"):
+    with pytest.raises(InvalidRecord, match="A transaction is dated more than 60 days ahead"):
         bank.bring(bookings("2026-11-02 | -5.00 | B | b\n2027-01-20 | -5.00 | A | a"))
     assert len(bank.ids()) == 1
 

@@ -30,8 +30,8 @@ def check(*records: Record) -> None:
 @pytest.mark.parametrize(
     ("records", "reason"),
     [
-        ([booking(), ACCOUNT], "A booking stands before its account."),
-        ([StatementRecord()], "A booking stands before its account."),
+        ([booking(), ACCOUNT], "A transaction stands before its account."),
+        ([StatementRecord()], "A transaction stands before its account."),
         ([AccountRecord(stable_key="1", currency="EURO")], "A currency is not a code of three capital letters."),
         ([ACCOUNT, booking(currency="eur")], "A currency is not a code of three capital letters."),
         ([ACCOUNT, booking("NaN")], "An amount is not a number."),

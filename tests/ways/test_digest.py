@@ -52,7 +52,7 @@ def test_a_week_is_told_once_on_monday_at_eight_by_the_figures_of_the_interface(
     assert said[1] == "Usually 0.00 EUR in, 10.00 EUR out"
     assert {"Lohn on 17 November 2026: 2,000.00 EUR", "Groceries: 30.00 EUR more than before"} <= set(said)
     assert any(line.startswith("Kino collected 19.90 EUR for the first time.") for line in said)
-    assert "The last booking is of 19 November 2026" in said
+    assert "The last transaction is of 19 November 2026" in said
     assert by_address["b@example.org"].strip() == "http://127.0.0.1:8000/"
     home.set(timeZone="Europe/Lisbon")  # where it is not yet eight
     home.passes(hours=1)

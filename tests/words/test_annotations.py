@@ -26,7 +26,7 @@ def test_something_is_said_of_one_booking_and_taken_back(holder: Holder) -> None
     assert client.patch(path, json=said).json() == client.get(path).json() == kept
     assert [by_name(holder)[name]["category"] for name in ("Kita 10", "Kita 11")] == ["DINING", other]
     explained = client.get(path.replace("annotation", "explanation")).json()["category"]["reason"]
-    assert explained == "You have said so of this booking alone."
+    assert explained == "You have said so of this transaction alone."
     client.post("/corrections", json={"transactionId": rows["Kita 11"]["id"], "category": "HEALTH"})
     client.post("/rules", json={"field": "text", "operator": "contains", "value": "kita", "category": "RENT"})
     assert [by_name(holder)[name]["category"] for name in ("Kita 10", "Kita 11")] == ["DINING", "RENT"]

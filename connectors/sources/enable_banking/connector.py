@@ -78,7 +78,7 @@ Ask = Callable[[dict[str, str]], Json]
 
 
 class EndlessPages(ProviderUnavailable):
-    """The bank's list of bookings has no end."""
+    """The bank's list of transactions has no end."""
 
 
 class EnableBanking(LiveSource):

@@ -86,7 +86,9 @@ WHICH = {
     "medium": Message("Which device do you use for that?"),
 }
 BY_BANK = "{words}"  # the text of a bank, the same in every language
-OLDER = Message("The bank wants another approval for bookings older than 89 days. To go on without them, leave it out.")
+OLDER = Message(
+    "The bank wants another approval for transactions older than 89 days. To go on without them, leave it out."
+)
 NOT_YET = Message("The bank has not accepted this yet.")
 PIN_WRONG = Message("The bank refused this PIN. Three wrong ones lock the account.")
 
@@ -388,4 +390,4 @@ def _plain_words(text: str) -> str:
 
 
 def _refusal(code: str) -> str:
-    return Message("The bank gives no bookings of this account (FinTS: {code}).", code=code)
+    return Message("The bank gives no transactions of this account (FinTS: {code}).", code=code)

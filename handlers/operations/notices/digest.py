@@ -144,7 +144,7 @@ def lines(
     ]
     booked = ask("searchTransactions", "/transactions/search", account_ids=ids, sort="-bookingDate", page=1, per_page=1)
     latest = booked["transactions"][0]["bookingDate"][:10]
-    return [*made, Message("The last booking is of {day}", day=date.fromisoformat(latest))]
+    return [*made, Message("The last transaction is of {day}", day=date.fromisoformat(latest))]
 
 
 def _sums(ask: Ask, ids: str, first: date, last: date, **more: Any) -> Json:

@@ -49,7 +49,7 @@ MONTHLY_SUMS = (
     "This connection shows figures only: totals are those of whole months, by category, type, account, month or year"
 )
 """The consent page promises monthly sums only to a person who keeps bookings from an app."""
-TOO_FEW = "This connection shows figures only: fewer than three bookings are no total"
+TOO_FEW = "This connection shows figures only: fewer than three transactions are no total"
 BOOKED = ("status", "booked")
 SHOWS_NO_BOOKING = {"account_ids", "category", "date_from", "date_to", "direction", "categories", "types", "counted"}
 LEAST_OF_FIGURES = 3  # rows of a group there: of two, whoever knows one knows the other

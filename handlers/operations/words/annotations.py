@@ -96,7 +96,7 @@ def annotation_after(
             raise BadRequest("tags: 1 to {limit} printable characters each", limit=TAG_LENGTH_MAX)
         annotation = annotations.with_tags(annotation, names, now=now)
         if len(annotation.tags) > TAGS_MAX:
-            raise BadRequest("tags: at most {limit} on one booking", limit=TAGS_MAX)
+            raise BadRequest("tags: at most {limit} on one transaction", limit=TAGS_MAX)
     if "splits" in changes:
         given = changes["splits"] or []
         places = [place_after(NOWHERE, each, own) for each in given]

@@ -57,11 +57,12 @@ def check_bounds(annotation: Annotation) -> None:
     notes = [annotation.note, *(part.note for part in annotation.parts)]
     if annotation.parts and sum(len(note or "") for note in notes) > NOTE_LENGTH_MAX:
         raise BadRequest(
-            "splits: notes of a booking and its parts have at most {limit} characters together", limit=NOTE_LENGTH_MAX
+            "splits: notes of a transaction and its parts have at most {limit} characters together",
+            limit=NOTE_LENGTH_MAX,
         )
     count = len(annotation.tags) + sum(len(part.tags) for part in annotation.parts)
     if annotation.parts and count > TAGS_MAX:
-        raise BadRequest("splits: at most {limit} tags on a booking and its parts together", limit=TAGS_MAX)
+        raise BadRequest("splits: at most {limit} tags on a transaction and its parts together", limit=TAGS_MAX)
 
 
 def part_shapes(

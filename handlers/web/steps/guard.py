@@ -21,7 +21,7 @@ from handlers.web.sockets.peers import note_sign_in
 logger = logging.getLogger("bankdata.guard")
 
 NOT_EVERYTHING = "This connection does not cover everything, which this needs. Its owner can connect it again"
-FIGURES_ONLY = "This connection shows figures only. Its owner can allow bookings by connecting it again"
+FIGURES_ONLY = "This connection shows figures only. Its owner can allow transactions by connecting it again"
 
 Authenticate = Callable[[str], Awaitable[Principal]]
 """Gives the principal of an access token; called for every request. Raises InvalidToken."""

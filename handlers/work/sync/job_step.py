@@ -31,7 +31,7 @@ from storage.importing.batches import ReadBatch, read_batch
 from storage.jobs import Job, JobEnded, RefusedBatch
 
 FORESEEN = (JobEnded, Closed, SourceError, StoreFull, StoreUnavailable, InvalidRecord)
-SILENT = "The bank reported no booking of this account, not even those of the last days. The next sync asks again."
+SILENT = "The bank reported no transaction of this account, not even those of the last days. The next sync asks again."
 NOT_REPORTED = "The bank no longer reports this account. Hide it if it is closed."
 BOOKING_BYTES = 500  # of a file, about
 REPORTED_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
