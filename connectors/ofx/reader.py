@@ -173,7 +173,7 @@ class _TagReader(Struct):
         text = values.get
         written = text("TRNAMT", "")
         foreign = self._currency(text("CURRENCY.CURSYM", "")) or account.currency
-        amount = self._amount("0" if written == "." else written, foreign, "booking")  # the day's balance of Caixa
+        amount = self._amount("0" if written == "." else written, foreign)  # the day's balance of Caixa
         told, amount = amount, self._converted(amount, foreign, account.currency, text("CURRENCY.CURRATE", ""))
         booking_date = (
             self._day(text("DTPOSTED")) or self._day(text("DTTRAN")) or self._day(text("DTUSER")) or self._last_day()
@@ -212,7 +212,7 @@ class _TagReader(Struct):
         balance = self._text("LEDGERBAL.BALAMT")
         priced = _PRICE.fullmatch(balance)
         written = "".join(priced.groups()) if priced else balance
-        closing = self._amount(written, account.currency, "balance") if balance else None
+        closing = self._amount(written, account.currency) if balance else None
         day = None if closing is None else self._closing_day()
         corrected, replaced_by = tuple(self.corrected), tuple(self.corrected.values())
         record = StatementRecord(closing=closing, closing_date=day, corrected=corrected, replaced_by=replaced_by)
@@ -273,7 +273,7 @@ class _TagReader(Struct):
         self.seen[key] += 1
         return key if self.seen[key] == 1 else f"{key}|{self.seen[key]}"
 
-    def _amount(self, text: str, currency: str, noun: str) -> Decimal:
+    def _amount(self, text: str, currency: str) -> Decimal:
         """The amount, whose decimal mark is comma or point while nothing groups thousands (OFX 3.2.9.2); where both
         occur, the last one is. Three digits behind the only mark are thousands where the currency has no decimals; in
         one of two they leave doubt, until another amount of the file shows that its decimals stand behind this mark."""
@@ -288,7 +288,7 @@ class _TagReader(Struct):
         try:
             return parse_amount(text, mark)
         except ValueError:
-            raise self._malformed(f"the amount of a {noun} cannot be read") from None
+            raise self._malformed("an amount cannot be read") from None
 
     def check_doubt(self) -> None:
         """Raise MalformedFile for amounts that may be a thousand times as much."""
