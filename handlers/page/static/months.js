@@ -5,7 +5,7 @@
 import { useRead } from "./api.js";
 import { Legend, MonthBars, inShort } from "./charts.js";
 import { day, month as monthName, money, sum } from "./format.js";
-import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segments, barsBones } from "./parts.js";
+import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segments, barsBones, yearsBones } from "./parts.js";
 import { address, go } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Targets } from "./targets.js";
@@ -29,6 +29,7 @@ export default function Months({ person, parameters }) {
   const years = useRead(year && "/transactions/totals", { groupBy: "year", limit: YEARS_MAX });
   if (first.data === "") return html`<${Place} title=${t("months")}><div class="card"><${NothingYet} /></div><//>`;
   const [running, chosen, read] = year ? [thisYear, year, years] : [thisMonth, month, first.error ? first : cashflow];
+  const bones = year ? yearsBones : barsBones;
   const link = (span) => address("/months", year ? { year: span } : { month: span });
   const choice = html`<${Segments} legend=${t("period")} value=${year ? "years" : "months"}
     onChoose=${(by) => go(address("/months", by === "years" ? { year: month.slice(0, 4) } : { month: year === thisYear ? "" : `${year}-12` }))}
@@ -36,10 +37,10 @@ export default function Months({ person, parameters }) {
   return html`<${Place} title=${t("months")} text=${t(year ? "choose_year" : "choose_month")} actions=${choice}>
     <${Card}>
       <${Legend} />
-      <${Loaded} key=${running} of=${read} bones=${barsBones}>
+      <${Loaded} key=${running} of=${read} bones=${bones}>
         ${(data) => {
           const spans = year ? (data.groups ?? []).map(({ key, ...sums }) => ({ ...sums, month: key })) : (data.cashflow ?? []);
-          if (spans.length === 0) return barsBones; // of the other kind, while this one is on its way
+          if (spans.length === 0) return bones; // of the other kind, while this one is on its way
           const given = { months: spans, currency: data.currency ?? person.currency, running, link };
           return html`<${MonthBars} ...${given} chosen=${chosen} /><${AsTable} ...${given} />`;
         }}
@@ -102,7 +103,7 @@ function Year({ year, isRunning }) {
         ${(data) => html`<${Figures} of=${data} compared=${data.compared} /><${ByCategory} of=${data} asked=${asked} link=${link} />`}
       <//>
     <//>
-    <${Parties} asked=${asked} title=${t("with_whom")} />`;
+    ${(totals.data || totals.error) && html`<${Parties} asked=${asked} title=${t("with_whom")} />`}`;
 }
 
 /** What was spent in each category; refunds are income, as in the figures above. */

@@ -55,6 +55,7 @@ export const Bones = ({ rows = 4, tall = false }) =>
 export const tallBones = html`<div class="card"><div class="bones tall"></div></div>`;
 export const chartBones = html`<div class="chart coming"></div>`;
 export const barsBones = html`<div class="chart coming tall"></div>`;
+export const yearsBones = html`<div class="chart coming tall years"></div>`;
 
 /** A state instead of content: an icon, a sentence, what to do now. */
 export function State({ icon, title, text, note, children }) {

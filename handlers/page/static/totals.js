@@ -11,9 +11,11 @@ import { named, t } from "./words.js";
 
 const GROUPS_MAX = 1000;
 
+export const useTotals = (asked) => useRead("/transactions/totals", { ...asked, groupBy: "month", limit: GROUPS_MAX });
+
 /** `asked` are the parameters of the interface, `link` leads from a month to its bookings; `counted` also says how many there are. */
 export function Totals({ asked, person, link, counted = false }) {
-  const totals = useRead("/transactions/totals", { ...asked, groupBy: "month", limit: GROUPS_MAX });
+  const totals = useTotals(asked);
   return html`<${Loaded} of=${totals} bones=${chartBones}>
     ${(data) => {
       const months = everyMonth(data.groups);

@@ -8,7 +8,7 @@ import { BookingParts, Choice, Dialog, Loaded, NothingYet, Place, State, account
 import { Pick } from "./pick.js";
 import { address, beside, go } from "./place.js";
 import { FILTERS, askedFor, daysOf } from "./searched.js";
-import { Finer, Totals } from "./totals.js";
+import { Finer, Totals, useTotals } from "./totals.js";
 import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
 import { named, said, t } from "./words.js";
 
@@ -27,12 +27,13 @@ export default function Transactions({ person, parameters }) {
   const asked = { ...askedFor(filters, person), category: "", ...filterOf(filters.category), tag: filters.tag };
   const listed = { ...asked, include: WITH_WORDS };
   const list = useRead("/transactions/search", { ...listed, perPage: 100 });
+  const isWhole = [useTotals(asked), useRead("/tags")].every(({ data, error }) => data || error); // nothing moves what is read already
   const name = useNames();
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
     <${Filters} key=${turn} filters=${filters} person=${person} />
     <${Meant} asked=${asked} filters=${filters} />
-    <${Loaded} of=${list} bones=${tallBones}>
+    <${Loaded} of=${isWhole || list.error ? list : { data: null }} bones=${tallBones}>
       ${(first) => {
         const { total } = first.pagination;
         return html`<div class="found"><p role="status">${t("rows", { n: total })}</p>
