@@ -70,7 +70,7 @@ def balance_series(
         currency=currency,
         foreign=foreign_currencies(accounts, currency),
         rates=rates,
-        amount="balance",
+        amount=pl.col("balance"),
         day="day",
     ).pipe(frame_of)
     without_rate = set(converted.filter((pl.col("day") == today) & pl.col("home_amount").is_null())["id"])

@@ -7,7 +7,7 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import COUNTED, FIGURE, MONEY, columns, frame_of
+from analytics.frames import COUNTED, FIGURE, MONEY, among, columns, frame_of
 from analytics.minor_digits import minor_digits
 from analytics.periods import HISTORY_MONTHS_MIN, last_day, shown_months
 from analytics.transfers import is_within
@@ -92,7 +92,7 @@ def sums_by_month(bookings: pl.DataFrame, *, currency: str, accounts: Collection
     """
     amount, is_spent = pl.col("amount"), pl.col("amount") < 0
     is_whole = amount == amount.round(minor_digits(currency))
-    is_plain = is_whole & (pl.col("currency") == currency) & pl.col("account_id").is_in(list(accounts))
+    is_plain = is_whole & (pl.col("currency") == currency) & pl.col("account_id").is_in(among(accounts))
     alone = ~is_plain | pl.col("transfer_fee").is_not_null()
     found = (
         bookings.lazy()
@@ -176,8 +176,7 @@ def at_border(
     """The rows with `home_amount` as `convert` has it, of what crossed the border of the selection: of a transfer
     within it that is the fee."""
     crossed = pl.when(is_within(selection) & pl.col("transfer_fee").is_not_null()).then(-pl.col("transfer_fee"))
-    told = rows.with_columns(crossed.otherwise("amount").alias("crossed"))
-    return convert(told, currency=currency, foreign=foreign, rates=rates, amount="crossed").drop("crossed")
+    return convert(rows, currency=currency, foreign=foreign, rates=rates, amount=crossed.otherwise("amount"))
 
 
 def without_rate() -> pl.Expr:
@@ -192,7 +191,7 @@ def counted_amount() -> pl.Expr:
 
 
 def _is_selected(selection: Collection[str]) -> pl.Expr:
-    return pl.col("account_id").is_in(list(selection))
+    return pl.col("account_id").is_in(among(selection))
 
 
 def _of_month(bookings: pl.DataFrame, month: date) -> pl.DataFrame:

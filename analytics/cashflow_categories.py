@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics.cashflow import at_border, left_out
 from analytics.currencies import NO_RATES, foreign_currencies
-from analytics.frames import frame_of
+from analytics.frames import among, frame_of
 from analytics.periods import last_day
 from analytics.refunds import NO_CATEGORY
 from analytics.searching.parts import NO_PARTS, apart
@@ -32,7 +32,7 @@ def monthly_categories(
     """
     found: dict[date, list[tuple[str, Decimal]]] = {month: [] for month in months}
     expenses = bookings.lazy().filter(
-        pl.col("account_id").is_in(list(selection)),
+        pl.col("account_id").is_in(among(selection)),
         left_out(selection).is_null(),
         pl.col("booking_date").is_between(min(months), last_day(max(months))),
         pl.col("amount") < 0,

@@ -15,6 +15,7 @@ from analytics.minor_digits import minor_digits
 
 EURO = "EUR"
 NO_RATES = pl.DataFrame(schema=RATES)
+AMOUNT = pl.col("amount")
 
 _MONEY_SCALE = 5  # digits after the point in MONEY and FIGURE
 _EURO_RATE = 10**6  # the rate of the euro itself, in the unit of RATES
@@ -39,7 +40,7 @@ def convert(
     currency: str,
     foreign: Collection[str],
     rates: pl.DataFrame = NO_RATES,
-    amount: str = "amount",
+    amount: pl.Expr = AMOUNT,
     day: str = "booking_date",
 ) -> pl.LazyFrame:
     """The rows with `home_amount` (FIGURE): each row's `amount` in `currency`, at the rate of its `day` or the last one
@@ -49,12 +50,12 @@ def convert(
     Rows in `currency` are rounded, too, because some banks state five digits. `foreign` are the other currencies of the
     rows (`foreign_currencies`); without any, the query plan stays short.
     """
-    listed = pl.col(amount).round(minor_digits(currency), mode="half_to_even").cast(FIGURE)
+    listed = amount.round(minor_digits(currency), mode="half_to_even").cast(FIGURE)
     if not foreign:
         return rows.with_columns(listed.alias("home_amount"))
     is_foreign = pl.col("currency") != currency
     unit = 10 ** (_MONEY_SCALE - minor_digits(currency))
-    units = _rounded_quotient(pl.col(amount).to_physical() * pl.col("rate_to"), pl.col("rate_from") * unit)
+    units = _rounded_quotient(amount.to_physical() * pl.col("rate_to"), pl.col("rate_from") * unit)
     days = rows.filter(is_foreign).select("currency", day).unique()
     quoted = rates.lazy().filter(pl.col("currency").is_in([*foreign, currency]))
     return (

@@ -4,6 +4,7 @@ Amounts are exact decimals in the row's own currency, negative when money leaves
 calendar days.
 """
 
+from collections.abc import Iterable
 from io import BytesIO
 
 import polars as pl
@@ -19,6 +20,11 @@ def frame_of(plan: pl.LazyFrame) -> pl.DataFrame:
     column: from 16,384 rows on, Polars asks each of its threads, and takes a constant for one row of each."""
     # `collect` would hand each step to the threads of Polars and wait for it, `collect_all` hands them the plan
     return pl.collect_all([plan], engine="in-memory", optimizations=_OPTIMIZATIONS)[0]
+
+
+def among(values: pl.Series | Iterable[object]) -> pl.Expr:
+    """These values, for `is_in`. Polars puts a series into a list by a plan of its own, and other values one by one."""
+    return pl.lit(values if isinstance(values, pl.Series) else pl.Series(list(values))).implode()
 
 
 def compact(frame: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import polars as pl
 import polars.selectors as cs
 
 from analytics.cashflow import left_out
-from analytics.frames import frame_of
+from analytics.frames import among, frame_of
 
 NO_CATEGORY = "OTHER"  # decision 17
 NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
@@ -22,16 +22,15 @@ def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: 
     tenant was paid for.
     """
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~known_category().is_in(NEVER_REFUNDED)
-    found = credited.lazy().filter(is_credit).pipe(frame_of)
-    if found.is_empty():
-        return found["place"]
     is_rent = (known_category() == RENT).alias("is_rent")
-    credits = by_counterpart(found.lazy(), "place", "booking_date", is_rent).pipe(frame_of)
+    credits = by_counterpart(credited.lazy().filter(is_credit), "place", "booking_date", is_rent).pipe(frame_of)
+    if credits.is_empty():
+        return credits["place"]
     is_payment = (pl.col("amount") < 0) & left_out(selection).is_null()
-    payments = bookings.lazy().filter(is_payment, pl.col("account_id").is_in(list(selection)))
+    payments = bookings.lazy().filter(is_payment, pl.col("account_id").is_in(among(selection)))
     first_paid = (
         by_counterpart(payments, "booking_date", is_rent)
-        .filter(pl.col("counterpart").is_in(credits["counterpart"].implode()))
+        .filter(pl.col("counterpart").is_in(among(credits["counterpart"])))
         .group_by("counterpart")
         .agg(
             pl.col("booking_date").min().alias("first_paid"),
@@ -45,7 +44,7 @@ def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
     """The ids of the credited rows on selected accounts that are refunds, each once, in the order of the rows."""
-    rows = credited.filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
+    rows = credited.filter(pl.col("account_id").is_in(among(selection))).with_row_index("place")
     return rows["id"].gather(refund_places(rows, bookings, selection=selection).unique().sort())
 
 

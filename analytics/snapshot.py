@@ -1,17 +1,18 @@
 """The financial snapshot: balances of the selected accounts, and the costs of the last 30 days by category."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import polars as pl
 from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, at_border, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import COUNTED, FIGURE, frame_of
+from analytics.frames import COUNTED, FIGURE, among, columns, frame_of
 from analytics.periods import last_30_days
 from analytics.refunds import RENT, by_counterpart, known_category, refund_places
 from analytics.searching.parts import NO_PARTS, apart
@@ -23,9 +24,7 @@ RECENT_MAX = 1_000  # bookings in first answers
 _PARTIES = ("counterpart_name", "counterpart_iban", "merchant_name")
 
 _ZERO = pl.lit(0, dtype=FIGURE)
-_SAID = [pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column)) for column in ("name", "iban", "kind")]
-_NAME = pl.coalesce(*_SAID, pl.lit(NAMELESS)).alias("name")
-"""The account's name, else its IBAN, else its type (decision 20)."""
+_LISTED = columns("name, bank, balance, currency, day")
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -105,7 +104,7 @@ def recent_bookings(bookings: pl.DataFrame, since: date) -> pl.DataFrame | None:
         .pipe(frame_of)
         .with_row_index("place")
     )
-    theirs = by_counterpart(first_paid.lazy(), "place").filter(pl.col("counterpart").is_in(credited.implode()))
+    theirs = by_counterpart(first_paid.lazy(), "place").filter(pl.col("counterpart").is_in(among(credited)))
     places = theirs.select("place").pipe(frame_of)["place"]
     return pl.concat([recent, first_paid[places.unique().sort()].drop("place")])
 
@@ -162,14 +161,22 @@ def percentage(part: Decimal, whole: Decimal) -> int:
 def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
     """The accounts with a balance: name (else IBAN, else kind), bank, balance and currency, and the balance converted
     at today's rate as `home_amount`, null without a rate."""
-    listed = (
-        accounts.lazy()
-        .filter(pl.col("balance").is_not_null())
-        .select(_NAME, pl.col("bank_name").alias("bank"), "balance", "currency", pl.lit(today).alias("day"))
-    )
-    foreign = foreign_currencies(accounts, currency)
-    converted = convert(listed, currency=currency, foreign=foreign, rates=rates, amount="balance", day="day")
+    rows = [
+        (_name(row), row["bank_name"], row["balance"], row["currency"], today)
+        for row in accounts.iter_rows(named=True)
+        if row["balance"] is not None
+    ]
+    listed = pl.DataFrame(rows, schema=_LISTED, orient="row")
+    foreign = foreign_currencies(listed, currency)
+    balance = pl.col("balance")
+    converted = convert(listed.lazy(), currency=currency, foreign=foreign, rates=rates, amount=balance, day="day")
     return converted.drop("day").pipe(frame_of)
+
+
+def _name(account: Mapping[str, Any]) -> str:
+    """The account's name, else its IBAN, else its type (decision 20)."""
+    said = (account[column] for column in ("name", "iban", "kind"))
+    return next((each for each in said if each and each.strip()), NAMELESS)
 
 
 def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
@@ -207,7 +214,7 @@ def _judge_rows(
     counted_as = (
         pl.when((pl.col("amount") < 0) & pl.col("left_out").is_null())
         .then(pl.lit("expenses"))
-        .when(pl.col("place").is_in(refunds.implode()))
+        .when(pl.col("place").is_in(among(refunds)))
         .then(pl.lit("refund"))
     )
     reason = pl.coalesce("left_out", pl.lit("income"))
@@ -225,7 +232,7 @@ def _judge_rows(
 
 def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date) -> pl.LazyFrame:
     return rows.lazy().filter(
-        pl.col("booking_date").is_between(*last_30_days(today)), pl.col("account_id").is_in(list(selection))
+        pl.col("booking_date").is_between(*last_30_days(today)), pl.col("account_id").is_in(among(selection))
     )
 
 

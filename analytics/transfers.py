@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-from analytics.frames import MONEY, columns
+from analytics.frames import MONEY, among, columns
 
 DAYS_APART_MAX = 4  # decision 14
 DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days: (abs(days), -days))
@@ -84,7 +84,7 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
 def is_within(selection: Collection[str]) -> pl.Expr:
     """Whether a row is one of two legs that are both there, on two accounts of the selection, so that no money entered
     or left it. A row whose other leg has not arrived changed the selection's balance, so it is none (decision 14)."""
-    return pl.col("transfer_id").is_not_null() & pl.col("transfer_account_id").is_in(list(selection))
+    return pl.col("transfer_id").is_not_null() & pl.col("transfer_account_id").is_in(among(selection))
 
 
 def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
@@ -151,7 +151,7 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
     """The pairs of legs that their IBANs show, each leg in one pair at most: by best evidence first (EVIDENCE), then by
     nearest day; last those that name each other and differ by a fee or in currency."""
     sizes = rows.filter(pl.col("target").is_not_null())["size"].unique()
-    out, into = _sides(_largest_first(rows.filter(pl.col("size").is_in(sizes.implode()))))
+    out, into = _sides(_largest_first(rows.filter(pl.col("size").is_in(among(sizes)))))
     pairs = [pl.DataFrame(schema=_PAIRS)]
     steps = [*product(EVIDENCE, [True], DAYS_APART), *product(EVIDENCE[:1], [False], DAYS_APART)]
     for (out_keys, in_keys), is_equal, days in steps:
@@ -163,8 +163,8 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
         if speaking_out.is_empty() or speaking_in.is_empty():
             continue
         paired = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days, is_equal=is_equal)
-        out = out.filter(~pl.col("id").is_in(paired["out_id"].implode()))
-        into = into.filter(~pl.col("id").is_in(paired["in_id"].implode()))
+        out = out.filter(~pl.col("id").is_in(among(paired["out_id"])))
+        into = into.filter(~pl.col("id").is_in(among(paired["in_id"])))
         pairs.append(paired)
     return pl.concat(pairs)
 
@@ -180,7 +180,7 @@ def _mutual_within_days(out: pl.DataFrame, into: pl.DataFrame) -> pl.DataFrame:
             into, left_on=["account_id", "target", "day"], right_on=["target", "account_id", "booking_date"], how="semi"
         )
     )
-    return out.filter(pl.col("id").is_in(near["id"].implode()))
+    return out.filter(pl.col("id").is_in(among(near["id"])))
 
 
 def _speaks(keys: Sequence[str]) -> pl.Expr:
@@ -259,7 +259,7 @@ def _settlements(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_leg_of(pairs: pl.DataFrame) -> pl.Expr:
-    return pl.col("id").is_in(pl.concat([pairs["out_id"], pairs["in_id"]]).implode())
+    return pl.col("id").is_in(among(pl.concat([pairs["out_id"], pairs["in_id"]])))
 
 
 def _only_opposites(silent: pl.DataFrame) -> pl.DataFrame:
@@ -284,7 +284,7 @@ def _only_opposite(side: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
         pl.len().alias("opposites"), pl.col("id").first().alias("other_id")
     )
     return (
-        side.filter(pl.col("size").is_in(counted["size"].unique().implode()))
+        side.filter(pl.col("size").is_in(among(counted["size"].unique())))
         .join(pl.DataFrame({"days": DAYS_APART}), how="cross")
         .with_columns((pl.col("booking_date") + pl.duration(days="days")).alias("day"))
         .join(counted.rename({"account_id": "other_account_id", "booking_date": "day"}), on=["currency", "size", "day"])

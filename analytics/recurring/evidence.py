@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics.frames import frame_of
+from analytics.frames import among, frame_of
 from analytics.recurring.frequencies import TWICE_MONTHLY
 from analytics.recurring.groups import RANKS, RECENT_RANK
 from analytics.recurring.prices import GAP_DAYS
@@ -158,7 +158,7 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate
     tried."""
     steady = groups.lazy().filter(STEADY, pl.col("n") >= FEW, pl.col("gap_wobble") <= GAP_WOBBLE_DAYS_MAX)
     on_lattice = (pl.col("share") >= SHARE_MIN) & (pl.col("coverage") >= COVERAGE_MIN_FAST)
-    is_steady = pl.col("group").is_in(steady.select("group").pipe(frame_of)["group"].implode())
+    is_steady = pl.col("group").is_in(among(steady.select("group").pipe(frame_of)["group"]))
     may_pass = on_lattice | (pl.col("near_filled") >= LONG) | is_steady
     passing = fits.lazy().filter(may_pass).select(Fit._fields).pipe(frame_of)
     fitted = groups.lazy().join(passing.lazy(), on="group", how="semi").select(ChargeGroup._fields).pipe(frame_of)

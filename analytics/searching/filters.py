@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.cashflow import at_border, left_out
 from analytics.currencies import NO_RATES, foreign_currencies
+from analytics.frames import among
 from analytics.letters import fold, plain
 from analytics.minor_digits import MINOR_DIGITS, MINOR_DIGITS_USUAL
 from analytics.refunds import NO_CATEGORY, known_category
@@ -71,7 +72,7 @@ def matching_rows(
     is_there = [*category_conditions(query)]  # none rather than one that is always true: see `frame_of`
     if not parts.is_empty():
         of_parts = pl.col("id").is_in(
-            with_part_in(parts, *category_conditions(query), *in_own(query.own_category)).implode()
+            among(with_part_in(parts, *category_conditions(query), *in_own(query.own_category)))
         )
         of_whole = pl.all_horizontal(pl.lit(value=True), *is_there)
         is_there = [pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(of_whole)]

@@ -7,7 +7,7 @@ from datetime import timedelta
 import polars as pl
 
 from analytics.cashflow import left_out
-from analytics.frames import frame_of
+from analytics.frames import among, frame_of
 from analytics.refunds import by_counterpart
 from analytics.searching.filters import OfHistory
 
@@ -23,10 +23,10 @@ def with_flag(
     if flag == "new_payee":
         return _new_payees(bookings, own)
     paid = bookings.lazy().filter(
-        pl.col("account_id").is_in(list(selection)), pl.col("amount") < 0, left_out(selection).is_null()
+        pl.col("account_id").is_in(among(selection)), pl.col("amount") < 0, left_out(selection).is_null()
     )
     returned = pl.Series(_refunded(bookings, paid, refunds), dtype=pl.String)
-    is_returned = pl.col("id").is_in(returned.implode())
+    is_returned = pl.col("id").is_in(among(returned))
     return paid.filter(is_returned if flag == "refunded" else ~is_returned).select("id").pipe(frame_of)["id"]
 
 
@@ -44,7 +44,7 @@ def _refunded(bookings: pl.DataFrame, paid: pl.LazyFrame, refunds: pl.Series) ->
     year before, in its currency and not smaller; one of its size if there is any, else the latest. The earliest refund
     chooses first."""
     columns = ("id", "booking_date", "amount", "currency")
-    credits = by_counterpart(bookings.lazy().filter(pl.col("id").is_in(refunds.implode())), *columns)
+    credits = by_counterpart(bookings.lazy().filter(pl.col("id").is_in(among(refunds))), *columns)
     payments = by_counterpart(paid, *columns)
     day, day_paid, left = pl.col("booking_date"), pl.col("booking_date_paid"), pl.col("amount") + pl.col("amount_paid")
     pairs = (

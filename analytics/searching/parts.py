@@ -10,7 +10,7 @@ from itertools import groupby
 
 import polars as pl
 
-from analytics.frames import FIGURE, columns, frame_of
+from analytics.frames import FIGURE, among, columns, frame_of
 from analytics.minor_digits import in_digits, minor_digits
 
 PARTS = columns("id, amount, category, detailed_category, own_category_id")
@@ -55,7 +55,7 @@ def in_own(own_category: str | None) -> Iterator[pl.Expr]:
 def is_split(parts: pl.DataFrame, *, may_be_pending: bool = False) -> pl.Expr:
     """Whether a row is a booking that has parts. `may_be_pending` says that the rows have `is_pending`: a pending one
     has no parts."""
-    has = pl.col("id").is_in(parts["id"].unique().implode())
+    has = pl.col("id").is_in(among(parts["id"].unique()))
     return has & ~pl.col("is_pending") if may_be_pending else has
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, without_rate
 from analytics.currencies import NO_RATES
-from analytics.frames import FIGURE, frame_of
+from analytics.frames import FIGURE, among, frame_of
 from analytics.refunds import known_category
 from analytics.searching.comparison import Shift
 from analytics.searching.filters import Query, category_conditions, matching_rows, merchant
@@ -147,7 +147,7 @@ def _judged(
         "booking_date",
         income=pl.when(~is_expense).then(home).otherwise(_ZERO),
         expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
-        refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
+        refunds=pl.when(pl.col("id").is_in(among(refunds))).then(home).otherwise(_ZERO),
         spelled=merchant() if with_names else None,
         **keys,
         left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
@@ -204,7 +204,7 @@ def top_groups(
     shown = _first_groups(groups.filter(~is_small) if least > 1 else groups, now.group_by, limit, figures)
     while True:
         is_all = shown.height == groups.height
-        left = groups.clear() if is_all else groups.filter(~pl.col("place").is_in(shown["place"].implode()))
+        left = groups.clear() if is_all else groups.filter(~pl.col("place").is_in(among(shown["place"])))
         rest = _sum_groups(left, now.shared)
         compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
         is_rest_small = any(each is not None and 0 < each.count < least for each in (rest, compared))
@@ -250,7 +250,7 @@ def _merchant_spellings(shown: pl.DataFrame, now: Totals, before: Totals | None)
     if not spellings:
         return {}
     key = _of_merchant(now.group_by)
-    seen = pl.concat(spellings).filter(pl.col(key).is_in(shown[key].implode()))
+    seen = pl.concat(spellings).filter(pl.col(key).is_in(among(shown[key])))
     newest = seen.unique(key, keep="first", maintain_order=True).pipe(frame_of)
     return dict(newest.iter_rows())
 

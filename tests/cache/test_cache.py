@@ -381,6 +381,17 @@ def test_of_somebody_who_is_not_in_memory_a_single_booking_is_read_and_not_kept(
     assert services.reader.cache.at_hand(user_id) is None
 
 
+@pytest.mark.requirement("cache.one_reading")
+@pytest.mark.parametrize("more", [Need(0), Need.RULES])
+def test_a_single_booking_is_read_with_rules_only_where_they_are_explained(services: Services, more: Need) -> None:
+    user_id = with_bookings(services, "eva", 1)
+    ((id_,),) = (row.values() for row in services.everybody.rows("SELECT id FROM transactions"))
+    with services.reader.open(user_id, Need.LIST | Need.DETAILS | more, only=id_) as reading:
+        found = reading.find(id_)
+    assert found is not None
+    assert ("type_rule" in found) is bool(more)
+
+
 @pytest.mark.requirement("cache.state")
 def test_nobody_has_no_data(services: Services) -> None:
     with services.reader.open("u_nobody", Need.ACCOUNTS) as reading:

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics.cashflow import first_booking
 from analytics.classification.leaves import OWN_TRANSFER
-from analytics.frames import frame_of
+from analytics.frames import among, frame_of
 from analytics.periods import last_day
 from analytics.refunds import NO_CATEGORY, refund_ids
 from analytics.searching.comparison import CompareWith, Comparison, Span, comparison, whole_months
@@ -177,13 +177,13 @@ def _read(
             [*(part["id"] for part in parts), pl.Series(reading.words.saying(filters.search), dtype=pl.String)]
         )
         every = [reading.search_rows(selection._replace(search=None), pending=is_pending) for is_pending in states]
-        parts = [part.filter(pl.col("id").is_in(found.implode())) for part in every]
+        parts = [part.filter(pl.col("id").is_in(among(found))) for part in every]
     ids = filters.ids(reading, caller)
     if ids is not None:
         parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]
     if filters.flag in get_args(OfHistory):
         flagged = _with_flag(reading, caller, cast(OfHistory, filters.flag), selected)
-        parts = [part.filter(pl.col("id").is_in(flagged.implode())) for part in parts]
+        parts = [part.filter(pl.col("id").is_in(among(flagged))) for part in parts]
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
 
 

@@ -99,7 +99,7 @@ class Reader:
             data.has_parts = not data.parts.is_empty()
         missing = needs & ~data.loaded
         if is_alone and only is not None:
-            data.alone = transactions.find(session, user_id, only, may_be_hidden=False)
+            data.alone = transactions.find(session, user_id, only, may_be_hidden=False, with_rules=Need.RULES in needs)
             missing &= ~OF_BOOKINGS
         self._load(session, user_id, missing, data)
         return data
