@@ -74,13 +74,15 @@ def add(
     bank_name: str,
     settings: dict[str, Any],
     now: datetime,
+    told_by: str = "",
 ) -> StoredConnection:
     """Store a new connection, ACTIVE, and return it; or return the one that the user has under this connector and bank
-    name already, as it is, disconnected or not.
+    name already, as it is, disconnected or not. Of a person who shares there is one for each connection of theirs
+    (`told_by`).
 
     The id is derived from these names, so that a store rebuilt from the raw files has the same ids.
     """
-    connection_id = id_of(user_name=user_name, connector=connector, bank_name=bank_name)
+    connection_id = id_of(user_name=user_name, connector=connector, bank_name=bank_name + told_by)
     known = find(session, user_id, connection_id)
     if known is not None:
         return known

@@ -1,6 +1,6 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from analytics.messages import Message, message
@@ -32,6 +32,7 @@ def list_connections(services: Services, request: Request) -> Json:
         brought, latest = connections.accounts_of(session, user_id), jobs.newest_by_connection(session, user_id)
         if caller.client_id != PAGE:
             known = [each for each in known if each.connector not in SHARED]
+        known = _each_person_once(known, brought)
         if not caller.is_whole:
             covered = {account.id for account in visible}
             known = [each for each in known if not covered.isdisjoint(brought.get(each.id, ()))]
@@ -79,6 +80,15 @@ def list_connections(services: Services, request: Request) -> Json:
         }
 
     return {"connections": [shape(each) for each in known]}
+
+
+def _each_person_once(known: Sequence[StoredConnection], brought: dict[str, set[str]]) -> list[StoredConnection]:
+    """The connections, of those to one person who shares the first, which then has `brought` what all of them have."""
+    first: dict[str, StoredConnection] = {}
+    for each in known:
+        shown = first.setdefault(each.bank_name if each.connector in SHARED else each.id, each)
+        brought[shown.id] = brought.get(shown.id, set()) | brought.get(each.id, set())
+    return list(first.values())
 
 
 def _of_connection(connection: StoredConnection, last: Job | None, now: datetime) -> Iterator[Message]:

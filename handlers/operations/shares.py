@@ -170,9 +170,9 @@ def _given(services: Services, share: Share) -> Json:
 def _received(services: Services, receiver: User, share: Share) -> Json:
     """What the user gets as JSON (Share of the contract), with the ids that the accounts have in their data."""
     own = services.of(receiver.id)
-    whose = handed_over.connections_of_share(receiver, share.giver_name, services.clock.now())
     brought = connections.accounts_of(own, receiver.id)
-    ids = sorted({id_ for each in whose.values() for id_ in brought.get(each.id, ())})
+    whose = handed_over.connections_of(own, receiver.id, share.giver_name)
+    ids = sorted({id_ for each in whose for id_ in brought.get(each, ())})
     return _shape(services, share, share.giver_name) | {"accountIds": ids, "allBut": False}
 
 

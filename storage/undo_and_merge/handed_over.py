@@ -7,15 +7,16 @@ from decimal import Decimal
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace as replace_fields
 
 from analytics.records import AccountRecord
 from storage import connections, detections
 from storage.annotations import anchors, annotations
-from storage.connections import SHARED, StoredConnection
+from storage.connections import AT_ONCE, SHARED, StoredConnection
 from storage.database import Session, Transaction, as_json, set_values
 from storage.events import outbox
 from storage.importing import contributions
-from storage.importing.account_identity import Owner, owner
+from storage.importing.account_identity import Owner, owner, still_there
 from storage.importing.batches import ReadBatch
 from storage.importing.contributions import Contribution
 from storage.importing.teller import Teller
@@ -25,10 +26,13 @@ from storage.users import User
 
 class SharedPiece(Struct, frozen=True):
     """What one import has told the giver about one account, as it goes to the receiver: the `id` that tells it from
-    all others, whether a file told it, when that was, and its content."""
+    all others, the giver's connection that told it and whether that reads files, the `source_id` of what the giver has
+    merged into the account (None: the account itself), when it was told, and its content."""
 
     id: str
+    told_by: str
     is_of_file: bool
+    source_id: str | None
     imported_at: datetime
     account: AccountRecord
     content: ReadBatch
@@ -46,30 +50,19 @@ def own_tellings(session: Session, user_id: str, account_ids: Sequence[str]) -> 
     ]
 
 
-def connections_of_share(user: User, giver: str, now: datetime) -> Mapping[bool, StoredConnection]:
-    """The receiver's two connections to this giver, as they are or would be stored: of what files told (True), and of
-    what banks told."""
-    return {
-        is_of_file: StoredConnection(
-            id=connections.id_of(user_name=user.name, connector=SHARED[is_of_file], bank_name=giver),
-            user_id=user.id,
-            connector=SHARED[is_of_file],
-            bank_name=giver,
-            status="ACTIVE",
-            settings={},
-            cursor=None,
-            consent_expires_at=None,
-            failures_in_row=0,
-            created_at=now,
-        )
-        for is_of_file in (False, True)
-    }
+def connections_of(session: Session, user_id: str, giver: str) -> list[str]:
+    """The ids of the receiver's connections to this giver: one for each of the giver's that told what is shared, so
+    that what each source says is held against the same source's words alone, as it is at the giver's."""
+    rows = session.rows(
+        "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[]) AND bank_name = $3 ORDER BY id",
+        *(user_id, list(SHARED), giver),
+    )
+    return [row["id"] for row in rows]
 
 
-def handed(session: Session, user_id: str, share_id: str, whose: Collection[StoredConnection]) -> list[Contribution]:
-    """What this share has handed over by these connections, which an ended one may still have, too; in its order."""
-    ids = {each.id for each in whose}
-    brought = connections.accounts_of(session, user_id)
+def handed(session: Session, user_id: str, share_id: str, giver: str) -> list[Contribution]:
+    """What this share has handed over, which an ended one may still have, too; in its order."""
+    ids, brought = connections_of(session, user_id, giver), connections.accounts_of(session, user_id)
     account_ids = sorted({account for id_ in ids for account in brought.get(id_, ())})
     return [
         each
@@ -78,9 +71,26 @@ def handed(session: Session, user_id: str, share_id: str, whose: Collection[Stor
     ]
 
 
-def target(session: Transaction, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
-    """The account of the receiver that a shared account is, or will be."""
-    return owner(Teller(session, user, connection, connection.created_at, ()), account)
+def target(session: Transaction, user: User, giver: str, account: AccountRecord) -> Owner:
+    """The account of the receiver that a shared account is, or will be, whichever of the giver's connections tells it:
+    one that has its IBAN rather than the one that it was before it had one."""
+    whoever = StoredConnection(
+        id=connections.id_of(user_name=user.name, connector=SHARED[False], bank_name=giver),
+        user_id=user.id,
+        connector=SHARED[False],
+        bank_name=giver,
+        status="ACTIVE",
+        settings={},
+        cursor=None,
+        consent_expires_at=None,
+        failures_in_row=0,
+        created_at=AT_ONCE,
+    )
+    teller = Teller(session, user, whoever, AT_ONCE, ())
+    found = owner(teller, account)
+    other = owner(teller, replace_fields(account, stable_key=account.iban)) if account.iban else found
+    is_there = other.account_id != found.account_id and still_there(session, user.id, other.account_id)
+    return other if is_there else found
 
 
 def own_accounts(session: Session, user_id: str, *, by_banks_alone: bool = False) -> set[str]:
@@ -98,7 +108,7 @@ def replace(
     session: Transaction,
     *,
     user: User,
-    whose: Mapping[bool, StoredConnection],
+    giver: str,
     gone: Sequence[Contribution],
     new: Sequence[SharedPiece],
     now: datetime,
@@ -109,17 +119,17 @@ def replace(
     concerned = {each.account_id for each in gone}
     last = contributions.last(session, user.id)
     for piece in new:
-        shown = whose[piece.is_of_file]
         connection = connections.add(
             session,
             user_id=user.id,
             user_name=user.name,
-            connector=shown.connector,
-            bank_name=shown.bank_name,
+            connector=SHARED[piece.is_of_file],
+            bank_name=giver,
+            told_by=piece.told_by,
             settings={},
             now=now,
         )
-        found = target(session, user, connection, piece.account)
+        found = target(session, user, giver, piece.account)
         contributions.remember(
             session,
             piece.content.statements,
@@ -128,7 +138,7 @@ def replace(
             job_id="share",
             connection_id=connection.id,
             account_id=found.account_id,
-            source_id=found.source_id,
+            source_id=piece.source_id or found.source_id,
             batch_id=piece.id,
             label=None,
             imported_at=piece.imported_at,
@@ -151,8 +161,8 @@ def replace(
             f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
             *(user.id, list(rebuilt.accounts_gone)),
         )
-    for connection in whose.values():
-        _remove_if_empty(session, connection)
+    for id_ in connections_of(session, user.id, giver):
+        _remove_if_empty(session, user.id, id_)
 
 
 def forget_told(session: Transaction, user_id: str, account_ids: Collection[str]) -> None:
@@ -177,15 +187,13 @@ def note_synced(session: Session, user_id: str, times: Mapping[str, datetime | N
         set_values(session, "accounts", {"user_id": user_id, "id": account_id}, last_synced_at=moment)
 
 
-def take_lines(
-    session: Transaction, user_id: str, whose: Mapping[bool, StoredConnection], lines: Mapping[str, Decimal | None]
-) -> bool:
+def take_lines(session: Transaction, user_id: str, giver: str, lines: Mapping[str, Decimal | None]) -> bool:
     """Let accounts that others have told, and this giver first, go as far below zero as at the giver's; whether that
     changes any."""
     rows = session.rows(
         "SELECT id, credit_line FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])"
         " AND connection_id = ANY($3::TEXT[])",
-        *(user_id, sorted(lines.keys() - own_accounts(session, user_id)), [each.id for each in whose.values()]),
+        *(user_id, sorted(lines.keys() - own_accounts(session, user_id)), connections_of(session, user_id, giver)),
     )
     changed = [row["id"] for row in rows if row["credit_line"] != lines[row["id"]]]
     if changed:
@@ -208,8 +216,8 @@ def _bookings(session: Session, user_id: str, account_ids: Collection[str], batc
     return found
 
 
-def _remove_if_empty(session: Session, connection: StoredConnection) -> None:
-    named = (connection.user_id, connection.id)
+def _remove_if_empty(session: Session, user_id: str, connection_id: str) -> None:
+    named = (user_id, connection_id)
     if session.rows("SELECT sequence FROM contributions WHERE user_id = $1 AND connection_id = $2 LIMIT 1", *named):
         return
     for table in ("account_sources", "account_keys"):

@@ -255,3 +255,13 @@ def test_a_file_about_a_shared_account_tells_an_app_no_more_than_the_file(shared
     assert app.get(f"/imports/{made}").json()["accountIds"] == []
     assert app.delete(f"/imports/{made}").status_code == 404
     assert [each["importId"] for each in shared.bens_page.get("/imports").json()["imports"]] == [made]
+
+
+@pytest.mark.requirement("household.shares")
+def test_who_shares_accounts_of_several_banks_is_one_connection_on_the_page(served: Served) -> None:
+    served.bring(served.eva, GIRO, booking("2026-11-02", "-5.00", "a"))
+    served.bring(served.eva, SPAR, booking("2026-11-02", "-6.00", "b"), bank="Another")
+    served.share()
+    served.settle()
+    (shown,) = served.bens_page.get("/connections").json()["connections"]
+    assert (shown["bankName"], len(shown["accountIds"])) == ("eva", 2)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from analytics.classification.rules import ChosenCategory
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
@@ -60,13 +61,13 @@ class Home:
     ben: User
     brought: int = 0
 
-    def bring(self, user: User, *records: Record, connector: str = "demo") -> str:
+    def bring(self, user: User, *records: Record, connector: str = "demo", bank: str = "Bank") -> str:
         """Import what a bank, or a file (`files`), tells; returns the id of the import."""
         self.brought += 1
         own, now = self.services.of(user.id), self.services.clock.now()
         job_id = f"job{self.brought}"
         connection = connections.add(
-            own, user_id=user.id, user_name=user.name, connector=connector, bank_name="Bank", settings={}, now=now
+            own, user_id=user.id, user_name=user.name, connector=connector, bank_name=bank, settings={}, now=now
         )
         batch = read_batch(Batch(id=job_id, records=iter(records)), today=self.services.clock.today())
         self.services.alone(
@@ -84,6 +85,14 @@ class Home:
         assert isinstance(made, Share)
         assert self.services.authorization.shares.accept(self.ben, made.id)
         return made
+
+    def merge(self, user: User, source_id: str, target_id: str) -> None:
+        """This person says that two accounts of theirs are one."""
+        now = self.services.clock.now()
+        self.services.alone(
+            user.id,
+            lambda session: merges.merge(session, user=user, source_id=source_id, target_id=target_id, now=now),
+        )
 
     def undo(self, user: User, job: str) -> None:
         """Take back what this import of a bank brought."""
@@ -724,3 +733,60 @@ def test_words_are_told_once_and_not_told_on(two_accounts: Home) -> None:
     before = own.rows("SELECT state FROM users WHERE id = $1", home.ben.id)
     home.settle()
     assert own.rows("SELECT state FROM users WHERE id = $1", home.ben.id) == before
+
+
+IN_WORDS_OF_A_BANK = (booking("2026-11-02", "-5.00", "Lastschrift a"), booking("2026-11-03", "-6.00", "Lastschrift b"))
+IN_WORDS_OF_A_BRIDGE = (
+    booking("2026-11-02", "-5.00", "POS 17", counterpart_name="Card", provider_id="p1"),
+    booking("2026-11-03", "-6.00", "POS 18", counterpart_name="Card", provider_id="p2"),
+)
+BRIDGED = AccountRecord(stable_key="b1", currency="EUR", name="Bridge")
+
+
+@pytest.mark.requirement("household.shares")
+@pytest.mark.parametrize("kept", ["bank", "bridge"])
+@pytest.mark.parametrize("is_joint", [False, True])
+def test_an_account_merged_of_two_sources_has_each_booking_once_with_the_receiver_too(
+    home: Home, kept: str, *, is_joint: bool
+) -> None:
+    if is_joint:
+        home.bring(home.ben, GIRO, *IN_WORDS_OF_A_BANK, closing("89"))
+    home.bring(home.eva, GIRO, *IN_WORDS_OF_A_BANK, closing("89"))
+    home.bring(home.eva, BRIDGED, *IN_WORDS_OF_A_BRIDGE, closing("89"), bank="Bridge")
+    home.share()
+    home.settle()
+    giro, bridged = home.account(home.eva, GIRO.iban), home.account(home.eva, None)
+    home.merge(home.eva, *((bridged, giro) if kept == "bank" else (giro, bridged)))
+    home.settle()
+    assert [row[:3] for row in home.rows(home.ben)] == [
+        (GIRO.iban, date(2026, 11, 2), Decimal("-5.00")),
+        (GIRO.iban, date(2026, 11, 3), Decimal("-6.00")),
+    ]
+
+
+@pytest.mark.requirement("household.shares")
+def test_what_one_source_of_the_giver_leaves_out_does_not_take_back_what_another_told(home: Home) -> None:
+    def told(amount: str) -> StatementRecord:
+        day = date(2026, 11, 3)
+        return StatementRecord(closing=Decimal(amount), closing_date=day, told_from=date(2026, 11, 1), told_until=day)
+
+    a, b = IN_WORDS_OF_A_BANK
+    home.bring(home.eva, GIRO, a, b, told("89"))
+    home.bring(home.eva, GIRO, a, told("95"), bank="Another, a booking behind")
+    home.share()
+    home.settle()
+    assert [purpose for *_, purpose in home.rows(home.ben)] == ["Lastschrift a", "Lastschrift b"]
+    shown = {each.bank_name for each in connections.of_user(home.services.of(home.ben.id), home.ben.id)}
+    assert shown == {"eva"}
+
+
+@pytest.mark.requirement("household.shares")
+def test_an_account_without_iban_told_by_bank_and_file_is_one_that_apps_do_not_see(home: Home) -> None:
+    home.bring(home.eva, BRIDGED, *IN_WORDS_OF_A_BANK, booking("2026-11-04", "-7.00", "c"))
+    home.bring(home.eva, replace(BRIDGED, stable_key="file"), *IN_WORDS_OF_A_BANK, connector="files")
+    by_bank, by_file = (each.id for each in accounts.every(home.services.of(home.eva.id), home.eva.id))
+    home.merge(home.eva, by_file, by_bank)
+    home.share()
+    home.settle()
+    assert [purpose for *_, purpose in home.rows(home.ben)] == ["Lastschrift a", "Lastschrift b", "c"]
+    assert not home.covers(home.account(home.ben, None))

@@ -23,11 +23,11 @@ from storage.annotations import annotations, of_shares
 from storage.annotations.of_shares import TaggedAlong
 from storage.boundary import contain
 from storage.changes.incarnation import Life
-from storage.connections import StoredConnection
 from storage.database import Store, StoreUnavailable, Transaction, UserBusy
 from storage.importing import contributions
 from storage.importing.batches import read_batch
 from storage.importing.contributions import Contribution
+from storage.importing.matching import booking_keys
 from storage.oauth import shares
 from storage.oauth.shares import Share
 from storage.undo_and_merge import handed_over
@@ -47,10 +47,12 @@ log = logging.getLogger("bankdata.shares")
 
 class Offered(Struct, frozen=True):
     """What the giver's own banks and files have told about one shared account, in its order: each by its id, with
-    whether a file told it."""
+    whether a file told it. `own_source` is the source id of what the account is itself: what else there is, the giver
+    has merged into it."""
 
     account: StoredAccount
     described: AccountRecord
+    own_source: str
     pieces: Mapping[str, tuple[Contribution, bool]]
 
 
@@ -143,28 +145,17 @@ class Households(Struct, frozen=True, kw_only=True):
                 each for each in accounts.of_user(session, giver.id) if coverage is None or coverage.covers(each.id)
             ]
             told = handed_over.own_tellings(session, giver.id, [each.id for each in owned])
-        by_account: dict[str, dict[str, tuple[Contribution, bool]]] = defaultdict(dict)
-        for each, is_of_file in told:
-            moment = f"{each.imported_at:%Y%m%d%H%M%S%f}"
-            by_account[each.account_id][f"{share.id}:{each.account_id}:{each.sequence}:{moment}"] = (each, is_of_file)
-        return {
-            account.id: Offered(account, _described(account, pieces, giver), pieces)
-            for account in owned
-            if (pieces := by_account.get(account.id))
-        }
+        by_account: dict[str, list[tuple[Contribution, bool]]] = defaultdict(list)
+        for each in told:
+            by_account[each[0].account_id].append(each)
+        return {each.id: _offer(share, giver, each, by_account[each.id]) for each in owned if each.id in by_account}
 
     def _hold_back(self, share: Share, receiver: User, offered: Mapping[str, Offered]) -> bool:
         """See to it that no app of the receiver sees an account that only this share tells; True once that is so in
         every process. An account that the receiver had before, or that a bank of theirs tells, is theirs."""
-        whose = self._connections(share, receiver)
         with self.store.of(receiver.id).transaction() as session:
-            ids = {
-                handed_over.target(session, receiver, whose[False], each.described).account_id
-                for each in offered.values()
-            }
-            handed = {
-                each.account_id for each in handed_over.handed(session, receiver.id, share.id, list(whose.values()))
-            }
+            ids = set(_targets(session, share, receiver, offered).values())
+            handed = {each.account_id for each in handed_over.handed(session, receiver.id, share.id, share.giver_name)}
             theirs = handed_over.own_accounts(session, receiver.id) - set(share.held)
             theirs |= handed_over.own_accounts(session, receiver.id, by_banks_alone=True)
         held = (ids | handed) - theirs
@@ -180,10 +171,11 @@ class Households(Struct, frozen=True, kw_only=True):
     def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> Done:
         """Bring the receiver's accounts up to what is offered, or nearer to that by a piece. It is outdated, with
         nothing committed, if that or the terms have changed meanwhile: the next round looks again."""
-        whose = self._connections(share, receiver)
         own, now = self.store.of(receiver.id), self.clock.now()
         present: dict[str, list[Contribution]] = defaultdict(list)
-        handed = handed_over.handed(own, receiver.id, share.id, list(whose.values()))
+        with own.transaction() as session:
+            handed = handed_over.handed(session, receiver.id, share.id, share.giver_name)
+            targets = _targets(session, share, receiver, offered)
         for each in handed:
             present[each.batch_id.split(":")[1]].append(each)
         gone: list[Contribution] = []
@@ -191,7 +183,8 @@ class Households(Struct, frozen=True, kw_only=True):
         for account_id in sorted(present.keys() | offered.keys()):
             had, wanted = present.get(account_id, []), offered.get(account_id)
             ids = list(wanted.pieces) if wanted is not None else []
-            is_begun = [each.batch_id for each in had] == ids[: len(had)]
+            is_there = all(each.account_id == targets.get(account_id) for each in had)
+            is_begun = is_there and [each.batch_id for each in had] == ids[: len(had)]
             gone += [] if is_begun else had
             if wanted is not None:
                 coming += [(wanted, id_) for id_ in ids[len(had) if is_begun else 0 :]]
@@ -202,17 +195,16 @@ class Households(Struct, frozen=True, kw_only=True):
 
         def work(session: Transaction) -> None:
             session.hold(receiver.id)
-            if handed_over.handed(session, receiver.id, share.id, list(whose.values())) != handed:
+            if handed_over.handed(session, receiver.id, share.id, share.giver_name) != handed:
                 raise _Outdated  # another process was faster
-            handed_over.replace(session, user=receiver, whose=whose, gone=gone, new=new, now=now)
-            told = {
-                handed_over.target(session, receiver, whose[False], each.described).account_id: each.account
-                for each in offered.values()
-            }
+            handed_over.replace(session, user=receiver, giver=share.giver_name, gone=gone, new=new, now=now)
+            targets = _targets(session, share, receiver, offered)
+            told = {targets[id_]: each.account for id_, each in offered.items()}
             theirs = handed_over.own_accounts(session, receiver.id)
             synced = {id_: account.last_synced_at for id_, account in told.items() if id_ not in theirs}
             handed_over.note_synced(session, receiver.id, synced)
-            handed_over.take_lines(session, receiver.id, whose, {id_: each.credit_line for id_, each in told.items()})
+            lines = {id_: each.credit_line for id_, each in told.items()}
+            handed_over.take_lines(session, receiver.id, share.giver_name, lines)
             at_last = shares.find(self.store.for_everybody(), share.id)
             if at_last is None or _terms_of(at_last) != _terms_of(share):
                 raise _Outdated
@@ -225,25 +217,18 @@ class Households(Struct, frozen=True, kw_only=True):
 
     def _lend_lines(self, share: Share, receiver: User, offered: Mapping[str, Offered]) -> Done:
         """Let the receiver's accounts go as far below zero as the giver says, though nothing was to be handed over."""
-        whose = self._connections(share, receiver)
 
         def work(session: Transaction) -> bool:
-            lines = {
-                handed_over.target(session, receiver, whose[False], each.described).account_id: each.account.credit_line
-                for each in offered.values()
-            }
-            return handed_over.take_lines(session, receiver.id, whose, lines)
+            targets = _targets(session, share, receiver, offered)
+            lines = {targets[id_]: each.account.credit_line for id_, each in offered.items()}
+            return handed_over.take_lines(session, receiver.id, share.giver_name, lines)
 
         return "all" if self.store.of(receiver.id).atomically(work) else "nothing"
 
     def _words(self, share: Share, receiver: User, giver: User, offered: Mapping[str, Offered]) -> list[TaggedAlong]:
         """The giver's words that come along: none in an account that apps of the receiver see, unless they may."""
-        bank = self._connections(share, receiver)[False]
         with self.store.of(receiver.id).transaction() as session:
-            targets = {
-                id_: handed_over.target(session, receiver, bank, each.described).account_id
-                for id_, each in offered.items()
-            }
+            targets = _targets(session, share, receiver, offered)
         present = {id_: theirs for id_, theirs in targets.items() if share.pass_on or theirs in share.held}
         return of_shares.words_of(self.store.of(giver.id), giver.id, present)
 
@@ -272,10 +257,16 @@ class Households(Struct, frozen=True, kw_only=True):
         told = ToldOnce(id_, contributions.records(self.store.of(giver.id), giver.id, told_once))
         for batch in household.batches([told], account=wanted.described):
             content = read_batch(batch, today=self.clock.today())
-            yield SharedPiece(batch.id, is_of_file, told_once.imported_at, wanted.described, content)
-
-    def _connections(self, share: Share, receiver: User) -> Mapping[bool, StoredConnection]:
-        return handed_over.connections_of_share(receiver, share.giver_name, self.clock.now())
+            source = told_once.source_id if told_once.source_id != wanted.own_source else None
+            yield SharedPiece(
+                id=batch.id,
+                told_by=told_once.connection_id,
+                is_of_file=is_of_file,
+                source_id=source,
+                imported_at=told_once.imported_at,
+                account=wanted.described,
+                content=content,
+            )
 
 
 def _forget(session: Transaction, *, user_id: str, account_ids: Collection[str]) -> None:
@@ -287,7 +278,24 @@ def _terms_of(share: Share) -> tuple[object, ...]:
     return share.accounts, share.all_but, share.ends_at, share.ended_at, share.life, share.with_words, share.pass_on
 
 
-def _described(account: StoredAccount, pieces: Mapping[str, tuple[Contribution, bool]], giver: User) -> AccountRecord:
-    """The account as the giver's bank told it first, by the giver's id and present IBAN."""
-    first = next(iter(pieces.values()))[0].blocks[0].account
-    return household.account_of(first, key=account.id, iban=account.iban, giver=giver.name)
+def _targets(session: Transaction, share: Share, receiver: User, offered: Mapping[str, Offered]) -> dict[str, str]:
+    """The receiver's account that each offered one is, or will be, by the giver's id."""
+    return {
+        id_: handed_over.target(session, receiver, share.giver_name, each.described).account_id
+        for id_, each in offered.items()
+    }
+
+
+def _offer(share: Share, giver: User, account: StoredAccount, told: Sequence[tuple[Contribution, bool]]) -> Offered:
+    """What was told about an account, which is described as the giver's bank told it first, by the giver's id and
+    present IBAN. It is itself what has this IBAN; where none of its sources had it, the one that it began with."""
+    first = told[0][0].blocks[0].account
+    described = household.account_of(first, key=account.id, iban=account.iban, giver=giver.name)
+    by_iban = booking_keys.account_id(user_name=giver.name, connection_id="", account=described)
+    own_source = by_iban if any(each.source_id == by_iban for each, _ in told) else account.id
+    pieces = {}
+    for each, is_of_file in told:
+        moment = f"{each.imported_at:%Y%m%d%H%M%S%f}"
+        whose = "own" if each.source_id == own_source else "merged"
+        pieces[f"{share.id}:{account.id}:{each.sequence}:{moment}:{whose}"] = (each, is_of_file)
+    return Offered(account, described, own_source, pieces)
