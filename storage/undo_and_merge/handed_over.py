@@ -145,11 +145,12 @@ def replace(
         )
         concerned.add(found.account_id)
     batches = {each.batch_id for each in gone}  # what another account holds of them for a hidden one is theirs, too
-    before = _bookings(session, user.id, concerned, batches)
+    told = "account_id = ANY($2::TEXT[]) OR batch_id = ANY($3::TEXT[])"
+    before = _bookings(session, user.id, told, sorted(concerned), sorted(batches))
     since = None if gone else last
     forget = partial(contributions.forget, session, user.id, gone)
     rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now, since=since, then=forget)
-    vanished = before - _bookings(session, user.id, concerned, batches)
+    vanished = before - _bookings(session, user.id, "id = ANY($2::TEXT[])", sorted(before))
     words = [
         *vanished,
         *(id_ for gone_id in rebuilt.accounts_gone for id_ in anchors.of_account(session, user.id, gone_id)),
@@ -203,17 +204,13 @@ def take_lines(session: Transaction, user_id: str, giver: str, lines: Mapping[st
     return bool(changed)
 
 
-def _bookings(session: Session, user_id: str, account_ids: Collection[str], batch_ids: Collection[str]) -> set[str]:
-    """The ids of the bookings of these accounts or batches, those included that the bank has taken back."""
-    found: set[str] = set()
-    for table in ("transactions", "taken_back_transactions"):
-        rows = session.rows(
-            f"SELECT id FROM {table} WHERE user_id = $1"
-            " AND (account_id = ANY($2::TEXT[]) OR batch_id = ANY($3::TEXT[]))",
-            *(user_id, sorted(account_ids), sorted(batch_ids)),
-        )
-        found.update(row["id"] for row in rows)
-    return found
+def _bookings(session: Session, user_id: str, condition: str, *parameters: object) -> set[str]:
+    """The ids of the bookings that meet the condition, those included that the bank has taken back."""
+    return {
+        row["id"]
+        for table in ("transactions", "taken_back_transactions")
+        for row in session.rows(f"SELECT id FROM {table} WHERE user_id = $1 AND ({condition})", user_id, *parameters)
+    }
 
 
 def _remove_if_empty(session: Session, user_id: str, connection_id: str) -> None:

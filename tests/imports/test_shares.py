@@ -790,3 +790,20 @@ def test_an_account_without_iban_told_by_bank_and_file_is_one_that_apps_do_not_s
     home.settle()
     assert [purpose for *_, purpose in home.rows(home.ben)] == ["Lastschrift a", "Lastschrift b", "c"]
     assert not home.covers(home.account(home.ben, None))
+
+
+@pytest.mark.requirement("household.words")
+def test_what_the_receiver_said_of_their_own_booking_that_a_shared_account_showed_outlives_the_share(
+    home: Home,
+) -> None:
+    same = [*IN_WORDS_OF_A_BANK, booking("2026-11-04", "-7.00", "c")]
+    home.bring(home.eva, GIRO, *same, closing("82"))
+    made = home.share()
+    home.settle()
+    home.bring(home.ben, BRIDGED, *same, booking("2026-11-07", "-77.00", "his alone"), closing("5"))
+    (row,) = home.services.of(home.ben.id).rows("SELECT account_id FROM transactions WHERE purpose = 'his alone'")
+    assert row["account_id"] == home.account(home.ben, GIRO.iban)
+    says(home, home.ben, "his alone", "mine")
+    assert home.services.authorization.shares.end(home.eva, made.id)
+    home.settle()
+    assert {purpose: note for purpose, (_, note) in said(home, home.ben).items() if note} == {"his alone": "mine"}
