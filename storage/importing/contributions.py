@@ -262,6 +262,14 @@ def last(session: Session, user_id: str) -> int:
     return int(rows[0]["last"])
 
 
+def next_moment(session: Session, user_id: str, now: datetime) -> datetime:
+    """When an import of the user is made: now, or right after the latest one where the clock was ahead then, since what
+    comes later is told later."""
+    [row] = session.rows("SELECT max(imported_at) AS latest FROM contributions WHERE user_id = $1", user_id)
+    latest = row["latest"]
+    return now if latest is None or latest <= now else latest + timedelta(microseconds=1)
+
+
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
     """The contributions of one import (`job_id`), in the order in which they were made."""
     return _where(session, "job_id = $2 ORDER BY sequence", user_id, job_id)

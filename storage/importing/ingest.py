@@ -71,7 +71,8 @@ def store(
     AccountUnclear where neither that nor the connection's settings say whose files are that name no account, and
     InvalidRecord for more than BOOKINGS_MAX.
     """
-    teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
+    moment = contributions.next_moment(session, user.id, now)
+    teller = Teller(session, user, connection, moment, connections.of_files(session, user.id))
     run = _Import(teller, job_id=job_id, choice=choice)
     lent = give_back(session, user.id)
     reports = run.add(batch)

@@ -229,6 +229,17 @@ def test_without_a_balance_nothing_is_taken_back(bank: Bank) -> None:
     assert sync(bank, "2026-11-05 | -9.00 | Kino | Film", told("2026-11-04", "2026-11-20", "107")) == []
 
 
+def test_a_sync_made_while_the_clock_was_ahead_is_not_taken_for_the_last_one(bank: Bank) -> None:
+    bread, cake = BEFORE.splitlines()[:2]
+    refund = "2026-11-05 | 14.00 | Kino | Refund"
+    bank.now += timedelta(days=3)
+    sync(bank, bread, told("2026-11-01", "2026-11-20", "100"))
+    bank.now -= timedelta(days=3)
+    sync(bank, f"{bread}\n{cake}\n{refund}", told("2026-11-01", "2026-11-20", "107"))
+    assert sync(bank, f"{bread}\n{refund}", told("2026-11-01", "2026-11-20", "107")) == []
+    assert bank.database.rows("SELECT balance FROM accounts") == [{"balance": 107}]
+
+
 def test_a_late_booking_that_the_balance_had_in_it_already_proves_nothing_against_others(bank: Bank) -> None:
     sync(bank, BEFORE, told("2026-11-01", "2026-11-10", "100"))
     late = BEFORE.replace("2026-11-04 | -7.00 | Cafe | Torte", "2026-11-08 | -3.00 | Kiosk | Zeitung")
