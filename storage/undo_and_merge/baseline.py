@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from analytics.records import AccountRecord, BookingStatus, TransactionRecord
-from storage.database import Session, Transaction, columns_of, set_values
+from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
 from storage.importing.batches import spool_statements
 from storage.importing.matching.stored_bookings import IN_FULL, as_record
@@ -12,16 +12,28 @@ from storage.importing.matching.stored_bookings import IN_FULL, as_record
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
 BEFORE_IMPORTS = "before imports were remembered"  # the job id of what a merge records of an older account
 OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
+WHOSE = (
+    "coalesce((SELECT merged.account_id FROM account_aliases AS merged WHERE merged.user_id = $1"
+    " AND merged.source_id = earlier_{0}.account_id), earlier_{0}.account_id)"
+)
+"""The account that has a row of the baseline now: that of a merged account is where this one is, for as long as it
+is."""
 OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
 
 
 def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    for table in ("accounts", *TABLES):
-        columns = ", ".join(columns_of(session, f"earlier_{table}"))
-        which = "id" if table == "accounts" else "account_id"
+    columns = ", ".join(columns_of(session, "earlier_accounts"))
+    session.execute(
+        f"INSERT INTO accounts ({columns}) SELECT {columns} FROM earlier_accounts"
+        " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+        *(user_id, ids),
+    )
+    for table in TABLES:
+        names, whose = columns_of(session, f"earlier_{table}"), WHOSE.format(table)
+        columns = ", ".join(whose if name == "account_id" else name for name in names)
         session.execute(
-            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM earlier_{table}"
-            f" WHERE user_id = $1 AND {which} = ANY($2::TEXT[])",
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {columns} FROM earlier_{table}"
+            f" WHERE user_id = $1 AND {whose} = ANY($2::TEXT[])",
             *(user_id, ids),
         )
 
@@ -29,13 +41,14 @@ def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
 def forget(session: Session, user_id: str, account_id: str) -> None:
     session.execute("DELETE FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
     for table in TABLES:
-        session.execute(f"DELETE FROM earlier_{table} WHERE user_id = $1 AND account_id = $2", user_id, account_id)
+        session.execute(
+            f"DELETE FROM earlier_{table} WHERE user_id = $1 AND {WHOSE.format(table)} = $2", user_id, account_id
+        )
 
 
-def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
+def hand_over(session: Transaction, user_id: str, source_id: str) -> None:
     """Turn the baseline of an account, if it has one, into the user's earliest contribution, so that its bookings are
-    compared with those of the account into which it is merged; its statements move as they are into the baseline of
-    that account."""
+    compared with those of the account into which it is merged; its statements stay, as they are (WHOSE)."""
     held = session.rows(
         f"SELECT {', '.join(OLD_ACCOUNT)}, connection_id, created_at FROM earlier_accounts"
         " WHERE user_id = $1 AND id = $2",
@@ -63,8 +76,10 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
             imported_at=account["created_at"],
             is_first=True,
         )
-    set_values(session, "earlier_statements", {"user_id": user_id, "account_id": source_id}, account_id=target_id)
-    forget(session, user_id, source_id)
+    session.execute("DELETE FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
+    for table in TABLES:
+        if table != "statements":
+            session.execute(f"DELETE FROM earlier_{table} WHERE user_id = $1 AND account_id = $2", user_id, source_id)
 
 
 def _bookings(

@@ -68,7 +68,7 @@ def merge(
 
     def join() -> None:
         _end_questions(session, user.id, source_id=source_id, target_id=target_id)
-        baseline.hand_over(session, user.id, source_id, target_id)
+        baseline.hand_over(session, user.id, source_id)
         set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
         added.hand_over(session, user.id, source_id, target_id)
         account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)

@@ -344,6 +344,23 @@ def test_what_was_merged_into_an_account_follows_it_into_the_next(eva: Household
     assert amounts(eva) == [1, 2, 3]
 
 
+@pytest.mark.requirement("accounts.merged")
+def test_an_older_account_takes_its_balances_along_when_it_is_separated_and_deleted_it_leaves_none(
+    eva: Household, write: Write
+) -> None:
+    for name, amount in (("1", "10,00"), ("2", "20,00")):
+        eva.bring(write(f"{name}.sta", mt940(name, ("0102", "C", amount, "x"), closing=amount)))
+    eva.as_from_an_older_version()
+    one, two = (each.id for each in accounts.every(eva.services.everybody, eva.user.id))
+    command(eva, "accounts merge", account=one, into=two)
+    command(eva, "accounts separate", account=one)
+    balances = {each.id: each.balance for each in accounts.every(eva.services.everybody, eva.user.id)}
+    assert balances == {one: 10, two: 20}
+    command(eva, "accounts merge", account=one, into=two)
+    command(eva, "accounts delete", account=two)
+    assert eva.rows("earlier_statements") == []
+
+
 @pytest.mark.requirement("accounts.deleted")
 @pytest.mark.parametrize("is_older", [False, True])
 def test_a_deleted_account_is_gone_and_comes_back_with_its_next_import(
