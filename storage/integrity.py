@@ -8,12 +8,7 @@ import polars as pl
 from analytics.frames import FLAGGED, FORMER, MOVED, STATED, WAITING
 from analytics.integrity import LedgerEvidence
 from storage.database import Session
-
-NOT_HELD = (  # for an account in question: no statement of the account that holds it tells it
-    "(account_id, batch_id) NOT IN (SELECT perhaps_same_as, batch_id FROM contributions JOIN accounts"
-    " ON accounts.user_id = contributions.user_id AND accounts.id = contributions.account_id"
-    " WHERE contributions.user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL)"
-)
+from storage.importing import lent_bookings
 
 
 def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *, first: date, last: date) -> bool:
@@ -37,9 +32,10 @@ def evidence(session: Session, user_id: str, account_ids: Sequence[str]) -> Ledg
         asked = f"SELECT {', '.join(schema)} FROM {table} WHERE user_id = $1{these} AND {condition}"
         return session.frame(asked, user_id, *values, schema=schema)
 
+    held = lent_bookings.lent(session, user_id)["id"].to_list()  # no statement of who holds them tells them
     return LedgerEvidence(
         stated=rows(STATED, "statements"),
-        moved=rows(MOVED, "transactions", f"NOT is_adjusting_entry AND {NOT_HELD}"),
+        moved=rows(MOVED, "transactions", "NOT is_adjusting_entry").filter(~pl.col("id").is_in(held)),
         former=rows(FORMER, "former_amounts"),
         flagged=rows(FLAGGED, "transactions", "(is_adjusting_entry OR is_potential_duplicate)"),
         waiting=rows(WAITING, "pending_transactions"),

@@ -119,11 +119,13 @@ def waiting(session: Session, user_id: str) -> int:
 
 
 def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
-    """The booking ids of all annotations of bookings of this account, or of accounts merged into it, also of bookings
-    that are gone."""
+    """The booking ids of all annotations of bookings of this account, and of bookings that are gone of it, or of
+    accounts merged into it."""
     parts = [id_ for id_, whole in accounts_of(session, user_id).items() if whole == account_id]
     rows = session.rows(
-        "SELECT transaction_id FROM annotations WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, parts
+        "SELECT a.transaction_id FROM annotations AS a LEFT JOIN transactions AS t ON t.user_id = a.user_id"
+        " AND t.id = a.transaction_id WHERE a.user_id = $1 AND coalesce(t.account_id, a.account_id) = ANY($2::TEXT[])",
+        *(user_id, parts),
     )
     return [row["transaction_id"] for row in rows]
 

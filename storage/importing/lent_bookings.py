@@ -2,6 +2,7 @@
 one holds them, so that they count, and once. What both have counts there anyway.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -12,6 +13,7 @@ from analytics.frames import columns
 from storage import journal
 from storage.changes import feed
 from storage.database import Session, Transaction, set_values
+from storage.importing.matching.booking_keys import transaction_id
 
 DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
 IN_QUESTION = "SELECT {} FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL"
@@ -21,19 +23,26 @@ DatesByAmount = Mapping[Decimal, Sequence[date]]
 """The booking dates of each amount, in their order."""
 
 
+def lent(session: Session, user_id: str) -> pl.DataFrame:
+    """The bookings that other accounts hold for those in question: `id`, `account_id` (where it is held) and `owner`.
+    Whose a booking is says its id, which is made of it; a file may tell of both accounts."""
+    schema = LENT | {"owner": pl.String()}
+    if not session.rows(f"{IN_QUESTION.format('id')} LIMIT 1", user_id):
+        return pl.DataFrame(schema=schema)
+    rows = session.rows(
+        "SELECT DISTINCT t.id, t.account_id, t.identity, c.account_id AS owner FROM transactions AS t"
+        " JOIN contributions AS c ON c.user_id = t.user_id AND c.batch_id = t.batch_id"
+        " WHERE t.user_id = $1 AND c.user_id = $1 AND t.account_id <> c.account_id"
+        f" AND c.account_id IN ({IN_QUESTION.format('id')})",
+        user_id,
+    )
+    return pl.DataFrame([row for row in rows if transaction_id(row["owner"], row["identity"]) == row["id"]], schema)
+
+
 def give_back(session: Session, user_id: str) -> pl.DataFrame:
     """Give the accounts in question the bookings that others hold for them, and return these with the account that held
     them, as LENT. What changes single accounts begins with this and ends with `lend`."""
-    if not session.rows(f"{IN_QUESTION.format('id')} LIMIT 1", user_id):
-        return pl.DataFrame(schema=LENT)
-    rows = session.frame(
-        "SELECT DISTINCT t.id, t.account_id, c.account_id AS owner FROM transactions AS t JOIN contributions AS c"
-        " ON c.user_id = t.user_id AND c.batch_id = t.batch_id WHERE t.user_id = $1 AND c.user_id = $1"
-        f" AND c.account_id IN ({IN_QUESTION.format('id')}) AND NOT EXISTS (SELECT 1 FROM contributions AS own"
-        " WHERE own.user_id = $1 AND own.batch_id = t.batch_id AND own.account_id = t.account_id)",
-        user_id,
-        schema=LENT | {"owner": pl.String()},
-    )
+    rows = lent(session, user_id)
     for (owner,), held in rows.group_by("owner"):
         _move(session, user_id, held["id"].to_list(), to=str(owner))
     return rows.select(*LENT)
@@ -44,16 +53,10 @@ def lend(session: Transaction, user_id: str, lent: pl.DataFrame) -> pl.DataFrame
     other account. `lent` are those that were shown there before (of `give_back`). Returns the rows for the journal
     (journal.CHANGES)."""
     held = [pl.DataFrame(schema=LENT)]
-    for row in session.rows(
-        f"{IN_QUESTION.format('id, perhaps_same_as')}"
-        " AND perhaps_same_as IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NULL)",
-        user_id,
-    ):
-        ids = _only_in(session, user_id, row["id"], row["perhaps_same_as"])
-        _move(session, user_id, ids, to=row["perhaps_same_as"])
-        held.append(
-            pl.DataFrame({"id": ids}, schema={"id": pl.String}).with_columns(account_id=pl.lit(row["perhaps_same_as"]))
-        )
+    for id_, holder in _holders(session, user_id).items():
+        ids = _only_in(session, user_id, id_, holder)
+        _move(session, user_id, ids, to=holder)
+        held.append(pl.DataFrame({"id": ids}, schema={"id": pl.String}).with_columns(account_id=pl.lit(holder)))
     now = pl.concat(held)
     if now.is_empty() and lent.is_empty():
         return journal.change_rows(now["id"], "modified")
@@ -70,6 +73,18 @@ def lend(session: Transaction, user_id: str, lent: pl.DataFrame) -> pl.DataFrame
     )
     feed.record_removed(session, user_id, ended.join(there, on="id", how="semi"))
     return journal.change_rows(pl.concat([new, ended])["id"], "modified")
+
+
+def _holders(session: Session, user_id: str) -> Mapping[str, str]:
+    """For each account in question the one that holds its bookings: the one that it may be or, while that is in
+    question itself, the one that holds that one's, which comes first. What may be an account that its user has hidden
+    is held by none."""
+    rows = session.rows("SELECT id, perhaps_same_as, hidden_at FROM accounts WHERE user_id = $1 ORDER BY id", user_id)
+    holders = {row["id"]: row["id"] for row in rows if row["hidden_at"] is None}
+    asked = {row["id"]: row["perhaps_same_as"] for row in rows if row["hidden_at"] is not None}
+    for _ in asked:
+        holders |= {id_: holders[other] for id_, other in asked.items() if other in holders}
+    return {id_: holder for id_, holder in holders.items() if id_ != holder}
 
 
 def unpaired(one: Sequence[date], other: Sequence[date]) -> list[int]:
@@ -91,13 +106,17 @@ def dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByA
 
 
 def _only_in(session: Session, user_id: str, account_id: str, other: str) -> list[str]:
-    """The ids of the account's bookings that the other one does not have, by amount and within DAYS_APART_MAX."""
-    dates_of = dates_by_amount(session, user_id, other)
-    return [
-        rows[place][0]
-        for amount, rows in _by_amount(session, user_id, account_id).items()
-        for place in unpaired([day for _, day in rows], dates_of.get(amount, ()))
-    ]
+    """The ids of the account's bookings that the other one does not have, by amount and day, or else within
+    DAYS_APART_MAX."""
+    dates_of, found = dates_by_amount(session, user_id, other), []
+    for amount, rows in _by_amount(session, user_id, account_id).items():
+        free, left = Counter(dates_of.get(amount, ())), []
+        for id_, day in rows:
+            if not free[day]:
+                left.append((id_, day))
+            free[day] -= free[day] > 0
+        found += [left[place][0] for place in unpaired([day for _, day in left], sorted(free.elements()))]
+    return found
 
 
 def _by_amount(session: Session, user_id: str, account_id: str) -> Mapping[Decimal, Sequence[tuple[str, date]]]:

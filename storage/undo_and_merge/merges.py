@@ -14,7 +14,7 @@ from storage.importing import account_identity, contributions
 from storage.notices import looks, stored
 from storage.recurring import added
 from storage.undo_and_merge import baseline
-from storage.undo_and_merge.rebuild import SETTINGS, Rebuilt, rebuild, set_settings, settings_of
+from storage.undo_and_merge.rebuild import SETTINGS, Rebuilt, rebuild, settings_of
 from storage.users import User
 
 
@@ -63,11 +63,10 @@ def merge(
     session.hold(user.id)
     is_new_iban = check_mergeable(session, user.id, source_id=source_id, target_id=target_id, continues=continues)
     (settings,) = settings_of(session, user.id, [source_id])
-    ranked = _ranked(session, user.id, settings, target_id) if is_new_iban else {}
     kept = {name: settings[name] for name in SETTINGS}
 
     def join() -> None:
-        _end_questions(session, user.id, source_id=source_id, target_id=target_id)
+        ranked = _ranked(session, user.id, settings, target_id) if is_new_iban else {}
         baseline.hand_over(session, user.id, source_id)
         set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
         added.hand_over(session, user.id, source_id, target_id)
@@ -103,10 +102,10 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     both = {source_id, into}
     stored.hand_over(session, user.id, into, source_id)
     looks.join(session, user.id, both)
-    rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both, then=part)
     settings = {name: getattr(chosen, name) for name in ("id", *SETTINGS)}
-    set_settings(session, user.id, [settings])
-    return rebuilt
+    return rebuild(
+        session, user=user, account_ids=both, job_id="separate", now=now, parted=both, returning=[settings], then=part
+    )
 
 
 def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
@@ -187,14 +186,6 @@ def _move_ranks(session: Session, user_id: str, account_id: str, by: int) -> Non
         "UPDATE account_aliases SET iban_rank = iban_rank + $3 WHERE user_id = $1 AND account_id = $2",
         *(user_id, account_id, by),
     )
-
-
-def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Make open questions whether an account duplicates the source ask about the target instead, and end the question
-    whether the target duplicates the source, by showing the target again."""
-    own = {"user_id": user_id, "id": target_id, "perhaps_same_as": source_id}
-    set_values(session, "accounts", own, hidden_at=None, perhaps_same_as=None)
-    set_values(session, "accounts", {"user_id": user_id, "perhaps_same_as": source_id}, perhaps_same_as=target_id)
 
 
 def _merged_before(merged: Sequence[MergedAccount], account_id: str) -> list[str]:

@@ -99,11 +99,14 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
         raise SharedByOthers
     for connection_id in sorted({contribution.connection_id for contribution in reported}):
         _ask_for_everything(session, user.id, connection_id, now)
-    baseline.forget(session, user.id, account_id)
-    annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
-    for table in ("account_aliases", "account_keys"):
-        session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
-    forget = partial(contributions.forget, session, user.id, reported)
+
+    def forget() -> None:
+        contributions.forget(session, user.id, reported)
+        baseline.forget(session, user.id, account_id)
+        annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
+        for table in ("account_aliases", "account_keys"):
+            session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
+
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now, then=forget)
 
 
@@ -124,6 +127,7 @@ def rebuild(
     joined: str | None = None,
     parted: Collection[str] = (),
     since: int | None = None,
+    returning: Sequence[Mapping[str, Any]] = (),
     then: Callable[[], object] = lambda: None,
 ) -> Rebuilt:
     """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
@@ -131,8 +135,9 @@ def rebuild(
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
     user's annotations follow their bookings. With `since`, only contributions after this one are new and nothing else
-    has changed: they are merged into the accounts as these are. `then` changes whose the contributions are, or forgets
-    some, once the bookings that other accounts hold for hidden ones are given back, which is told by them.
+    has changed: they are merged into the accounts as these are. `returning` are the settings (`id` and SETTINGS) of
+    accounts that are there again afterwards. `then` changes whose the contributions are, or forgets some, once the
+    bookings that other accounts hold for hidden ones are given back, which is told by them.
     """
     ids = sorted(account_ids)
     before = _state(session, user.id)
@@ -150,13 +155,13 @@ def rebuild(
         connection = connections.find(session, user.id, connection_id)
         assert connection is not None, f"the connection of import {job} has vanished"
         ingest.replay(session, user=user, connection=connection, given=each, now=each[0].imported_at)
-    set_settings(session, user.id, settings)
+    _set_settings(session, user.id, [*settings, *returning])
     _set_ibans(session, user.id, reported)
     _set_synced(session, user.id)
     _set_positions(session, user.id)
     existing = _existing_ids(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
-    _show_same_as(session, user.id, [row["id"] for row in gone])
+    _settle_questions(session, user.id)
     lend(session, user.id, lent)
     transfer_pairs.pair_again(session, user.id)
     _derive_again_without(session, user.id, gone)
@@ -247,7 +252,7 @@ def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict
     )
 
 
-def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
+def _set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
     """Restore the settings (SETTINGS) that `settings_of` returned; accounts that are gone are passed over."""
     for row in settings:
         kept = {name: row[name] for name in SETTINGS}
@@ -276,13 +281,21 @@ def _set_ibans(session: Session, user_id: str, reported: Sequence[Contribution])
         set_values(session, "accounts", of_account, former_ibans=" ".join(former) or None, **now)
 
 
-def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
-    """Show accounts that were hidden as possible duplicates of accounts that are gone, and end the question about
-    them."""
+def _settle_questions(session: Session, user_id: str) -> None:
+    """Let questions about an account that was merged ask about the one that it is a part of, and end those about an
+    account that is gone, or is the one in question: that one is shown."""
+    merged = "SELECT {} FROM account_aliases WHERE user_id = $1"
+    is_gone = "perhaps_same_as NOT IN (SELECT id FROM accounts WHERE user_id = $1)"
+    session.execute(
+        f"UPDATE accounts SET perhaps_same_as ="
+        f" ({merged.format('account_id')} AND source_id = accounts.perhaps_same_as)"
+        f" WHERE user_id = $1 AND {is_gone} AND perhaps_same_as IN ({merged.format('source_id')})",
+        user_id,
+    )
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
-        " WHERE user_id = $1 AND perhaps_same_as = ANY($2::TEXT[]) AND hidden_at IS NOT NULL",
-        *(user_id, list(gone)),
+        f" WHERE user_id = $1 AND (perhaps_same_as = id OR {is_gone})",
+        user_id,
     )
 
 

@@ -1,0 +1,224 @@
+"""What only an account in question has, in whatever order questions, files, merges and deletions come: it counts once,
+and goes back to whose it is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+import pytest
+
+from analytics.records import AccountRecord, Batch, Record
+from storage import integrity
+from storage.accounts import StoredAccount
+from storage.annotations import annotations
+from storage.annotations.annotation import Annotation
+from storage.importing import same_accounts
+from storage.importing.batches import read_batch
+from storage.undo_and_merge import merges, rebuild
+from tests.storage.conftest import GIRO, Bank, NewBank, bookings, files_of
+from tests.storage.test_same_accounts import every, listed, merge, show
+
+pytestmark = pytest.mark.requirement("accounts.overlap")
+
+THREE = "2026-11-02 | -5.00 | A | a\n2026-11-03 | -6.00 | B | b\n2026-11-05 | -7.00 | C | c"
+OTHER_THREE = THREE.replace("-", "-1").replace("2026-111-1", "2026-11-")
+SAVINGS = AccountRecord(stable_key="DE88100900001234567892", iban="DE88100900001234567892", currency="EUR", name="Tag")
+LIVE = AccountRecord(stable_key="1", currency="EUR", name="Live")
+SECOND = AccountRecord(stable_key="2", currency="EUR", name="Second")
+
+
+@pytest.fixture
+def another(new_bank: NewBank) -> Callable[[], Bank]:
+    """Further banks of the person, whose batches have ids of their own."""
+    banks = (replace(new_bank("eva", f"Bank {number}"), count=number * 1000) for number in count(2))
+    return partial(next, banks)
+
+
+def told(bank: Bank, *accounts_and_bookings: tuple[AccountRecord, str]) -> None:
+    """One batch about several accounts."""
+    bank.count += 1
+    flat: list[Record] = []
+    for account, table in accounts_and_bookings:
+        flat += [account, *bookings(table)]
+    bank.store(read_batch(Batch(id=f"several-{bank.count}", records=iter(flat)), today=bank.now.date()))
+
+
+def separate(bank: Bank, account: StoredAccount) -> None:
+    bank.database.atomically(
+        lambda session: merges.separate(session, user=bank.user, source_id=account.id, now=bank.now)
+    )
+
+
+def delete(bank: Bank, account: StoredAccount) -> None:
+    bank.database.atomically(
+        lambda session: rebuild.delete(session, user=bank.user, account_id=account.id, now=bank.now)
+    )
+
+
+def counted(bank: Bank) -> list[tuple[str | None, int]]:
+    """The bookings that count: account and amount."""
+    return [(name, int(amount)) for name, amount in listed(bank)]
+
+
+def of(name: str, *amounts: int) -> list[tuple[str, int]]:
+    return [(name, each) for each in sorted(amounts)]
+
+
+def test_one_file_may_tell_of_two_accounts_in_question(bank: Bank, another: Callable[[], Bank]) -> None:
+    bank.bring(bookings(THREE), account=GIRO)
+    bank.bring(bookings(OTHER_THREE), account=SAVINGS)
+    files, other = files_of(bank), another()
+    told(
+        files,
+        (LIVE, f"{THREE}\n2026-10-10 | -100.00 | X | x"),
+        (SECOND, f"{OTHER_THREE}\n2026-10-11 | -200.00 | Y | y"),
+    )
+    asked = {each.name: each.same_as for each in every(bank).values()}
+    assert (asked["Live"], asked["Second"]) == (every(bank)["Giro"].id, every(bank)["Tag"].id)
+    both = [*of("Giro", -100, -7, -6, -5), *of("Tag", -200, -17, -16, -15)]
+    assert counted(bank) == both
+    other.bring(bookings("2026-11-05 | -1.00 | |"), account=AccountRecord(stable_key="3", currency="EUR", name="Third"))
+    assert counted(bank) == sorted([*both, ("Third", -1)])
+    for name in ("Live", "Second"):
+        show(bank, every(bank)[name])
+    own = [*of("Live", -100, -7, -6, -5), *of("Second", -200, -17, -16, -15)]
+    assert counted(bank) == sorted([*of("Giro", -7, -6, -5), *of("Tag", -17, -16, -15), ("Third", -1), *own])
+
+
+@pytest.fixture
+def renamed(bank: Bank) -> Bank:
+    """The files of a person of whom one file told a former account (Tag) and a new one (Giro) of the same bookings."""
+    files = files_of(bank)
+    told(
+        files,
+        (SAVINGS, f"2026-10-07 | -77.00 | X | x\n2026-10-08 | -8.00 | Y | y\n{THREE}"),
+        (GIRO, f"{THREE}\n2026-11-08 | -2.00 | Z | z"),
+    )
+    assert (every(files)["Tag"].same_as, every(files)["Giro"].same_as) == (every(files)["Giro"].id, None)
+    assert counted(files) == of("Giro", -77, -8, -7, -6, -5, -2)
+    return files
+
+
+def test_one_file_may_tell_of_an_account_in_question_and_of_the_one_that_holds_its_bookings(renamed: Bank) -> None:
+    giro = every(renamed)["Giro"].id
+    proven = integrity.evidence(renamed.database, renamed.user.id, [giro]).moved.filter(account_id=giro)
+    assert sorted(proven["amount"]) == [-7, -6, -5, -2]
+    show(renamed, every(renamed)["Tag"])
+    apart = [*of("Giro", -7, -6, -5, -2), *of("Tag", -77, -8, -7, -6, -5)]
+    assert counted(renamed) == apart
+    renamed.bring(bookings("2026-10-07 | -77.00 | X | x\n2026-10-08 | -8.00 | Y | y"), account=SAVINGS)
+    assert counted(renamed) == apart
+
+
+@pytest.mark.parametrize("name", ["Giro", "Tag"])
+def test_of_two_accounts_of_one_file_each_is_deleted_with_its_own_bookings(renamed: Bank, name: str) -> None:
+    delete(renamed, every(renamed)[name])
+    assert counted(renamed) == (of("Giro", -7, -6, -5, -2) if name == "Tag" else of("Tag", -77, -8, -7, -6, -5))
+
+
+def test_the_newer_iban_is_that_of_the_account_whose_latest_bookings_another_one_holds(bank: Bank) -> None:
+    bank.bring(bookings(THREE), account=GIRO)
+    files_of(bank).bring(bookings(f"{THREE}\n2026-11-08 | -8.00 | D | d"), account=SAVINGS)
+    assert counted(bank) == of("Giro", -8, -7, -6, -5)
+    merge(bank, every(bank)["Tag"], every(bank)["Giro"])
+    assert every(bank)["Giro"].ibans == [SAVINGS.iban, GIRO.iban]
+
+
+def test_what_both_have_is_first_what_is_of_one_day(bank: Bank) -> None:
+    november = "2026-11-01 | -850.00 | Landlord | November"
+    bank.bring(bookings(f"{november}\n{THREE}\n2026-11-20 | -9.00 | E | e"), account=GIRO)
+    bridge = f"2026-10-30 | -850.00 | Landlord | deposit\n{november}\n{THREE}\n2026-11-18 | -9.00 | E | e"
+    files_of(bank).bring(bookings(bridge), account=LIVE)
+    rows = bank.rows("booking_date, amount, purpose, account_id, id")
+    days = [(row["booking_date"].day, row["purpose"]) for row in rows if row["account_id"] == every(bank)["Giro"].id]
+    assert days == [(30, "deposit"), (1, "November"), (2, "a"), (3, "b"), (5, "c"), (20, "e")]
+
+
+def test_who_may_be_two_accounts_holds_the_same_bookings_whatever_comes(
+    bank: Bank, another: Callable[[], Bank]
+) -> None:
+    bank.bring(bookings(THREE), account=GIRO)
+    more = f"{THREE}\n2026-11-09 | -8.00 | D | d"
+    another().bring(bookings(more), account=LIVE)
+    another().bring(bookings(more), account=SECOND)
+
+    def held() -> list[str]:
+        rows = bank.rows("id, account_id, booking_date, amount")
+        return [row["id"] for row in rows if row["account_id"] == every(bank)["Giro"].id]
+
+    before = held()
+    assert len(before) == 4
+    ids = {every(bank)[name].id for name in ("Live", "Second")}
+    for id_ in sorted(ids):  # each lies behind the other one then
+        bank.database.atomically(
+            lambda session, id_=id_: rebuild.rebuild(  # type: ignore[misc]
+                session, user=bank.user, account_ids={id_}, job_id="again", now=bank.now
+            )
+        )
+        assert held() == before
+
+
+def test_an_account_that_is_separated_again_is_in_question_and_lends_again(bank: Bank) -> None:
+    bank.bring(bookings(THREE), account=GIRO)
+    files_of(bank).bring(bookings(f"{THREE}\n2026-11-09 | -8.00 | D | d"), account=LIVE)
+    live = every(bank)["Live"]
+    merge(bank, live, every(bank)["Giro"])
+    separate(bank, live)
+    assert (every(bank)["Live"].same_as, counted(bank)) == (every(bank)["Giro"].id, of("Giro", -8, -7, -6, -5))
+
+
+def test_the_question_about_an_account_that_is_a_part_of_another_one_meanwhile_is_about_that(
+    bank: Bank, another: Callable[[], Bank]
+) -> None:
+    bank.bring(bookings(THREE), account=GIRO)
+    files_of(bank).bring(bookings(f"{THREE}\n2026-11-09 | -8.00 | D | d"), account=LIVE)
+    another().bring(bookings("2026-01-05 | -1.00 | |"), account=SECOND)
+    live = every(bank)["Live"]
+    merge(bank, live, every(bank)["Giro"])
+    merge(bank, every(bank)["Giro"], every(bank)["Second"])
+    separate(bank, live)
+    assert every(bank)["Live"].same_as == every(bank)["Second"].id
+    assert counted(bank) == of("Second", -8, -7, -6, -5, -1)
+
+
+@pytest.mark.parametrize("is_hidden_by_hand", [False, True])
+def test_who_is_in_question_about_an_account_in_question_lends_to_the_one_that_is_shown(
+    bank: Bank, another: Callable[[], Bank], is_hidden_by_hand: bool
+) -> None:
+    september = THREE.replace("-11-", "-09-").replace(" | -", " | -4")
+    bank.bring(bookings(f"{september}\n2026-11-01 | -500.00 | |"), account=GIRO)
+    second, third = another(), another()
+    second.bring(bookings(THREE if not is_hidden_by_hand else f"{THREE}\n{september}"), account=SECOND)
+    if is_hidden_by_hand:
+        show(bank, every(bank)["Second"])
+    third.bring(bookings(f"{THREE}\n2026-11-09 | -8.00 | D | d"), account=LIVE)
+    assert every(bank)["Live"].same_as == every(bank)["Second"].id
+    if is_hidden_by_hand:  # which takes back the answer that it is not Giro
+        id_ = every(bank)["Second"].id
+        bank.database.atomically(
+            lambda session: same_accounts.hide(
+                session, user_id=bank.user.id, account_id=id_, is_hidden=True, now=bank.now
+            )
+        )
+    else:
+        second.bring(bookings(september), account=SECOND)
+    assert every(bank)["Second"].same_as == every(bank)["Giro"].id
+    assert counted(bank) == of("Giro", -500, -47, -46, -45, -8, -7, -6, -5)
+
+
+def words(bank: Bank) -> list[str]:
+    return [row["note"] for row in bank.database.rows("SELECT note FROM annotations")]
+
+
+@pytest.mark.parametrize("name", ["Giro", "Live"])
+def test_words_go_with_the_account_whose_booking_they_are_of_and_not_with_the_one_that_holds_it(
+    bank: Bank, name: str
+) -> None:
+    bank.bring(bookings(THREE), account=GIRO)
+    files_of(bank).bring(bookings(f"{THREE}\n2026-11-09 | -8.00 | D | d"), account=LIVE)
+    (eighth,) = [row["id"] for row in bank.rows("id, amount, booking_date") if row["amount"] == -8]
+    said = Annotation(eighth, note="mine")
+    bank.database.atomically(lambda session: annotations.say(session, bank.user.id, said, now=bank.now))
+    delete(bank, every(bank)[name])
+    assert words(bank) == (["mine"] if name == "Giro" else [])
