@@ -78,7 +78,7 @@ def store(
     reports = run.add(batch)
     proven = run.flag_duplicates({each.account_id for each in reports})
     changes = pl.concat([*run.changes, journal.change_rows(proven, "modified")])
-    asked = same_accounts.ask(teller, {each.account_id for each in reports})
+    asked = same_accounts.ask(replace(teller, now=now), {each.account_id for each in reports})
     reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
     changes = pl.concat([changes, lend(session, user.id, lent)])
     if asked or not changes.is_empty():
