@@ -86,3 +86,15 @@ def test_that_nobody_is_to_be_told_of_access_any_more_is_still_told(home: Reache
 )
 def test_a_payee_opens_and_mentions_nothing(payee: str, shown: str) -> None:
     assert plain(payee) == shown
+
+
+@pytest.mark.parametrize("state", ["read", "dismissed"])
+def test_what_was_done_to_access_is_sent_though_somebody_has_read_or_dismissed_it(home: Reached, state: str) -> None:
+    home.target(wholeSentences=True)
+    home.quiet()
+    home.server.came.clear()
+    home.set(kinds={"access.new": "off"})
+    for each in home.page().get("/notices?kind=access.new").json()["notices"]:
+        assert home.page().patch(f"/notices/{each['id']}", json={"state": state}).status_code == 200
+    [mail] = home.mails(1)
+    assert "You are no longer told at once when something about your access changes." in mail.get_content()

@@ -145,15 +145,15 @@ def _said(turn: _LetterTurn) -> Said | str:
 def _of_notice(turn: _LetterTurn) -> Said | str:
     session, delivery = turn.session, turn.delivery
     notice = stored.find(session, delivery.user_id, delivery.notice_id or "")
-    if notice is None:
+    shown = {each.id for each in accounts.of_user(session, delivery.user_id)}
+    if notice is None or not shown.issuperset(notice.content["accountIds"]):
         return "over"
     if delivery.what == "over":
         before = deliveries.of_notice(session, delivery.user_id, delivery.target_id, notice.id)
         was_told = any(each.is_of_notice and each.state == "delivered" for each in before)
         is_over = notice.state in ("over", "withdrawn")
         return letters.of_end(notice, is_whole=turn.target.whole_sentences) if was_told and is_over else "over"
-    shown = {each.id for each in accounts.of_user(session, delivery.user_id)}
-    if notice.state != "open" or not shown.issuperset(notice.content["accountIds"]):
+    if notice.state != "open" and notice.kind != ACCESS:  # a thief would read or dismiss what tells of them
         return "over"
     return _within_a_day(turn, notice)
 
