@@ -16,6 +16,7 @@ from auth.people.identity_provider import IdentityProvider
 from auth.people.links import OneTimeLinks
 from auth.people.operators import Operators
 from auth.people.passkeys import Passkeys
+from auth.people.password_change import PasswordChange
 from auth.people.password_hashing import Passwords
 from auth.people.provider_metadata import AskProvider, ProviderSettings
 from auth.people.provider_sign_in import ProviderSignIn
@@ -106,10 +107,10 @@ class AuthorizationServer:
         self.calendar = CalendarLinks(database, policy, events, now)
         self.second_factors = SecondFactors(database, self.keys.secret("second factors"), events, now)
         self.passkeys = Passkeys(database, policy, events, now)
-        ways_in = self.passwords, self.second_factors, self.passkeys
-        is_provider_only = provider is not None and provider.is_only
-        self.sign_in = SignIn(database, self.sessions, throttles, *ways_in, events, now, is_provider_only)
-        self.links = OneTimeLinks(database, policy, self.passwords, self.sessions, events, now)
+        self.password_change = PasswordChange(database, self.sessions, events, now)
+        ways_in = self.passwords, self.second_factors, self.passkeys, self.password_change, events, now
+        self.sign_in = SignIn(database, self.sessions, throttles, *ways_in, provider is not None and provider.is_only)
+        self.links = OneTimeLinks(database, policy, self.passwords, self.password_change, events, now)
         self.errands = Errands(database, now)
         self.provider = self._at_provider(provider, ask, database, events, now) if provider is not None else None
         self.operators = Operators(database, self.sessions, self.access, events, now)

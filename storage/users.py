@@ -174,6 +174,12 @@ def set_password_hash(session: Session, user_id: str, password_hash: str) -> Non
     set_values(session, "users", {"id": user_id}, password_hash=password_hash)
 
 
+def renew_password_hash(session: Session, user: User, password_hash: str) -> bool:
+    """Replace the hash of the user's password by another one of the same password; False where they have a new one."""
+    same = {"id": user.id, "password_hash": user.password_hash}
+    return set_values(session, "users", same, password_hash=password_hash)
+
+
 def change_ways_in(session: Session) -> None:
     """Let one of two transactions that change by what people sign in begin anew, and see what the other has done: both
     change one row. DuckDB sees no conflict in an update that leaves a row as it was."""

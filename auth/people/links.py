@@ -9,14 +9,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Literal
 
 from auth import lifetimes
 from auth.instants import Now
 from auth.people.names import as_stored, is_good_name
 from auth.people.new_passwords import Weakness, weakness
+from auth.people.password_change import PasswordChange
 from auth.people.password_hashing import Passwords
-from auth.people.sessions import Sessions
 from auth.policy import Policy
 from auth.secret_text import new_secret, stored_hash
 from auth.security_events import Events
@@ -46,7 +47,7 @@ class OneTimeLinks:
     _database: Database
     _policy: Policy
     _passwords: Passwords
-    _sessions: Sessions
+    _password_change: PasswordChange
     _events: Events
     _now: Now
 
@@ -211,8 +212,8 @@ class OneTimeLinks:
         )
 
     def set_password(self, shown: str, password: str, *, address: str) -> User | Refused:
-        """Use a link up to set its user's password anew, and sign all their browsers out. Returns why not, and then
-        nothing has changed. Raises Busy."""
+        """Use a link up to set its user's password anew; all their browsers are signed out, and their other links end.
+        Returns why not, and then nothing has changed. Raises Busy."""
         link = self.find(shown)
         user = self.person_of(link) if link is not None and link.kind == "password" else None
         if link is None or user is None:
@@ -220,18 +221,10 @@ class OneTimeLinks:
         if fault := weakness(password, user_name=user.name):
             return fault
         hashed = self._passwords.hash(password)
-
-        def work(session: Session) -> bool:
-            is_first = links.use(session, link, now=self._now())
-            if is_first:
-                users.set_password_hash(session, user.id, hashed)
-            return is_first
-
-        if not self._database.atomically(work):
+        use = partial(links.use, link=link, now=self._now())
+        if not self._password_change.set(user, hashed, "setPasswordByLink", only_if=use):
             return "over"
-        self._sessions.end_all(user.id)
         self._events.info("password set by a link", user=user.id, address=address)
-        self._events.did(user.id, "setPasswordByLink")
         return user
 
     def sign_in_link(self, user: User) -> str:

@@ -148,14 +148,14 @@ class Sessions:
 
     def end_all(self, user_id: str, *, but: Browser | None = None) -> None:
         """End all sessions in which a user is signed in or whose second factor is awaited, except the one of `but`."""
-        kept = but.id_hash if but else ""
-
-        def work(session: Session) -> None:
-            self._end_targets(session, user_id, lambda each: each != kept)
-            browsers.remove_all(session, user_id, but=kept)
-
-        self._database.atomically(work)
+        self._database.atomically(lambda session: self.end_in(session, user_id, but=but))
         self._ended()
+
+    def end_in(self, session: Session, user_id: str, *, but: Browser | None) -> None:
+        """The same in the caller's transaction; `end_all` has to follow."""
+        kept = but.id_hash if but else ""
+        self._end_targets(session, user_id, lambda each: each != kept)
+        browsers.remove_all(session, user_id, but=kept)
 
     def form_token(self, browser: Browser, purpose: str) -> str:
         """The token that a form of this session and purpose must carry: an HMAC of both, always the same."""

@@ -12,6 +12,7 @@ from auth.apps.clients import is_storable
 from auth.instants import Now
 from auth.people.new_passwords import Weakness, weakness
 from auth.people.passkeys import Passkeys
+from auth.people.password_change import PasswordChange
 from auth.people.password_hashing import Busy, Passwords
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Browser, Sessions, Via
@@ -50,6 +51,7 @@ class SignIn:
     _passwords: Passwords
     _second_factors: SecondFactors
     _passkeys: Passkeys
+    _password_change: PasswordChange
     _events: Events
     _now: Now
     _is_provider_only: bool = False  # passwords let nobody in
@@ -76,15 +78,18 @@ class SignIn:
                 return Outcome()
             self._throttles.note_success(reserved)
             if self._passwords.is_outdated(stored):
-                users.set_password_hash(self._database, user.id, self._passwords.hash(password))
+                anew = self._passwords.hash(password)
+                stored = anew if users.renew_password_hash(self._database, user, anew) else stored
             if user.paused_at is not None:
                 self._events.info("password of a paused user", account=name, address=address, user=user.id)
                 self._events.did(user.id, "signIn", is_refused=True)
                 return Outcome(is_paused=True)
             if self._second_factors.is_on(user.id):
                 self._events.info("password right, second factor asked", account=name, address=address, user=user.id)
-                return Outcome(half=self._sessions.await_second_factor(before, user.id))
-            return self.let_in(user, before, address=address)
+                outcome = Outcome(half=self._sessions.await_second_factor(before, user.id))
+            else:
+                outcome = self.let_in(user, before, address=address)
+            return self._unless_replaced(user, stored, outcome)
 
     def user_of(self, browser: Browser | None) -> User | None:
         """The user who is signed in with this browser; None where nobody is, or they are paused."""
@@ -103,7 +108,7 @@ class SignIn:
         (`is_passkey`) the answer of a passkey; sign them in if it is right. Counts, logs and records the attempt.
         Raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
-        if user is None or user.paused_at is not None:
+        if user is None or user.paused_at is not None or self._sessions.resume(half.secret) is None:
             return Outcome()
         with self._throttles.turn(user.name):
             browser = self._sessions.knows(known_browser, user.id)
@@ -115,7 +120,7 @@ class SignIn:
 
             refused = self._use_second_factor(user, use, address=address, browser=browser)
             if refused is None:
-                return self.let_in(user, half, address=address)
+                return self._unless_replaced(user, user.password_hash, self.let_in(user, half, address=address))
             if refused.wait is None:
                 self._events.did(user.id, "signIn", is_refused=True)
             return refused
@@ -171,14 +176,13 @@ class SignIn:
             fault = weakness(new, user_name=user.name)
             if fault:
                 return fault
-            users.set_password_hash(self._database, user.id, self._passwords.hash(new))
-            renewed = self._sessions.sign_in(
-                browser, user.id, via=browser.via
-            )  # a new id after every proof of who it is
-            self._sessions.end_all(user.id, but=renewed)
+            hashed = self._passwords.hash(new)
+            is_same = partial(users.renew_password_hash, user=user, password_hash=hashed)
+            if not self._password_change.set(user, hashed, "changePassword", only_if=is_same, but=browser):
+                return Outcome()
+            renewed = self._sessions.sign_in(browser, user.id, via=browser.via)  # a new id after every proof
             self._events.info("password changed", account=user.name, address=address, user=user.id)
-            self._events.did(user.id, "changePassword")
-            return Outcome(browser=renewed)
+            return self._unless_replaced(user, hashed, Outcome(browser=renewed))
 
     def by_passkey(self, browser: Browser, answer: str, *, address: str) -> Outcome:
         """Sign in whoever answers this browser's challenge by a passkey that signs in alone: neither password nor code
@@ -218,8 +222,10 @@ class SignIn:
     def let_in_by_link(self, user: User, before: Browser | None, *, address: str) -> Outcome:
         """Sign a user in who has used a link up that lets them in, or ask for their second factor."""
         if self._second_factors.is_on(user.id):
-            return Outcome(half=self._sessions.await_second_factor(before, user.id))
-        return self.let_in(user, before, address=address)
+            outcome = Outcome(half=self._sessions.await_second_factor(before, user.id))
+        else:
+            outcome = self.let_in(user, before, address=address)
+        return self._unless_replaced(user, user.password_hash, outcome)
 
     def let_in(self, user: User, before: Browser | None, *, address: str, via: Via | None = None) -> Outcome:
         """Sign a user in who has proven who they are, `via` the provider if there, under a new session in place of
@@ -228,6 +234,16 @@ class SignIn:
         self._events.did(user.id, "signIn")
         browser = self._sessions.sign_in(before, user.id, via=via)
         return Outcome(browser=browser, known_browser=self._sessions.known_browser(user.id))
+
+    def _unless_replaced(self, user: User, stored: str | None, outcome: Outcome) -> Outcome:
+        """The outcome whose session was just stored; with this hash no longer the user's, that session ends, too."""
+        present = users.find(self._database, user.id)
+        if present is not None and present.password_hash == stored:
+            return outcome
+        for each in (outcome.browser, outcome.half):
+            if each is not None:
+                self._sessions.end(each.id_hash)
+        return Outcome()
 
     def _prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         if not self.asks_password(user):

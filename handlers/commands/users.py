@@ -60,12 +60,11 @@ def list_users(services: Services, report: Report) -> None:
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
-    """Change the password, sign the user's browsers out, and note it in their access record; print the password if it
-    `is_generated`. CommandError for a weak one."""
+    """Change the password, sign the user's browsers out, end their links, and note it in their access record; print the
+    password if it `is_generated`. CommandError for a weak one."""
     user = users.get_by_name(services.everybody, name)
-    users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
-    services.authorization.sessions.end_all(user.id)
-    services.authorization.record.note(user.id, "changePassword")
+    hashed = _password_hash(services, password, user_name=user.name)
+    services.authorization.password_change.set(user, hashed, "changePassword")
     report.note(f"Changed the password of {user.name}.")
     if is_generated:
         report.line(password)

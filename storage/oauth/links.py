@@ -57,6 +57,11 @@ def end(session: Session, secret_hash: str, *, now: datetime) -> bool:
     )
 
 
+def end_of_user(session: Session, user_id: str, *, now: datetime) -> None:
+    """End the links that set this user's password or let somebody in as them."""
+    set_values(session, "oauth_links", {"user_id": user_id, "used_at": None, "ended_at": None}, ended_at=now)
+
+
 def count_taken_name(session: Session, link: Link, *, at_most: int, now: datetime) -> None:
     """Count a taken name that was tried with the link, which ends with the last of `at_most`, and with it what was
     offered to whoever uses it."""

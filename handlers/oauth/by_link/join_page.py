@@ -96,6 +96,8 @@ def sign_in(site: Site, visit: Visit) -> Response:
         response = site.redirect(site.address("/oauth/second-step"))
         site.cookies.set_session(response, outcome.half)
         return response
+    if outcome.browser is None:
+        raise Mistake("join_over")
     response = site.redirect(f"{site.policy.public_url}/")
     site.remember_signed_in(response, outcome)
     return response
