@@ -275,6 +275,19 @@ def told_now(session: Session, user_id: str, now: datetime) -> list[tuple[str, s
     ]
 
 
+def take_back(session: Session, user_id: str, account_ids: Collection[str], booking_ids: Collection[str]) -> None:
+    """Delete what was told of these accounts alone, or of any of these bookings: somebody else shows them no more."""
+    rows = session.rows("SELECT id, content FROM notices WHERE user_id = $1", user_id)
+    told = {row["id"]: json.loads(row["content"]) for row in rows}
+    gone = [
+        id_
+        for id_, about in told.items()
+        if not set(about["transactionIds"]).isdisjoint(booking_ids)
+        or (about["accountIds"] and set(about["accountIds"]) <= set(account_ids))
+    ]
+    session.execute("DELETE FROM notices WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, gone)
+
+
 def forget(session: Session, *, before: datetime) -> None:
     """Delete the notices of which nothing was heard since this time."""
     session.execute("DELETE FROM notices WHERE changed_at < $1 AND state <> ALL($2::TEXT[])", before, list(LIVE))

@@ -20,6 +20,7 @@ from storage.importing.account_identity import Owner, owner, still_there
 from storage.importing.batches import ReadBatch
 from storage.importing.contributions import Contribution
 from storage.importing.teller import Teller
+from storage.notices import stored
 from storage.undo_and_merge.rebuild import rebuild
 from storage.users import User
 
@@ -151,11 +152,9 @@ def replace(
     forget = partial(contributions.forget, session, user.id, gone)
     rebuilt = rebuild(session, user=user, account_ids=concerned, job_id="share", now=now, since=since, then=forget)
     vanished = before - _bookings(session, user.id, "id = ANY($2::TEXT[])", sorted(before))
-    words = [
-        *vanished,
-        *(id_ for gone_id in rebuilt.accounts_gone for id_ in anchors.of_account(session, user.id, gone_id)),
-    ]
-    annotations.forget(session, user.id, words)
+    words = (id_ for gone_id in rebuilt.accounts_gone for id_ in anchors.of_account(session, user.id, gone_id))
+    annotations.forget(session, user.id, [*vanished, *words])
+    stored.take_back(session, user.id, rebuilt.accounts_gone, () if new else vanished)
     detections.forget(session, user.id)
     for table in ("account_aliases", "account_keys"):
         session.execute(

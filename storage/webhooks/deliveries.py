@@ -15,6 +15,7 @@ from msgspec import Struct
 from storage.database import Row, Session, add_row, as_json, names_of, set_values
 
 KEPT = 100  # finished deliveries of each webhook, besides the pending ones
+CLAIMED_MAX = timedelta(hours=1)  # longer than any process claims one
 GIVEN_UP_AFTER = timedelta(days=5)  # when only failures came of it, or no process sends
 
 
@@ -97,8 +98,13 @@ def release_all(session: Session, *, now: datetime) -> None:
 
 
 def make_due(session: Session, *, now: datetime) -> None:
-    """Make due at once what waits for a moment that a clock has given which was set since."""
-    session.execute("UPDATE webhook_deliveries SET due_at = $1 WHERE due_at > $1 AND NOT is_claimed", now)
+    """Make due at once what waits for a moment that a clock has given which was set since, also what a process has
+    claimed until then."""
+    session.execute(
+        "UPDATE webhook_deliveries SET due_at = $1, is_claimed = FALSE"
+        " WHERE due_at > $2 OR (due_at > $1 AND NOT is_claimed)",
+        *(now, now + CLAIMED_MAX),
+    )
 
 
 def settle(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from typing import Any
@@ -17,6 +18,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from analytics.classification.rules import ChosenCategory
+from analytics.notices.found import Finding
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from auth.tokens.access_check import principal_of
 from handlers.work.services import Services, open_services
@@ -280,6 +282,35 @@ def test_a_joint_account_that_the_receiver_had_is_one_stays_theirs_and_is_for_th
     home.services.authorization.shares.end(home.eva, made.id)
     home.settle()
     assert home.rows(home.ben) == before
+
+
+@pytest.mark.requirement("household.shares")
+@pytest.mark.parametrize("pass_on", [False, True])
+def test_with_a_share_goes_what_was_told_of_its_accounts_and_of_its_bookings_in_a_joint_one(
+    two_accounts: Home, pass_on: bool
+) -> None:
+    home = two_accounts
+    home.bring(home.ben, GIRO, booking("2026-11-02", "-5.00", "a"), booking("2026-11-03", "-6.00", "b"), closing("89"))
+    made = home.share(pass_on=pass_on)
+    home.settle()
+    own, today = home.services.of(home.ben.id), home.services.clock.today()
+    rows = own.rows("SELECT id, account_id, purpose FROM transactions WHERE user_id = $1", home.ben.id)
+    for row in (row for row in rows if row["purpose"] in "acd"):
+        found = Finding(
+            kind="payment.failed",
+            subject=row["id"],
+            day=today,
+            message="payment.failed",
+            arguments={"name": f"payee of {row['purpose']}"},
+            account_ids=(row["account_id"],),
+            transaction_ids=(row["id"],),
+        )
+        own.atomically(partial(stored.add, user_id=home.ben.id, each=found, today=today))
+    assert len(stored.of_kinds(own, home.ben.id, ["payment.failed"])) == 3
+    home.services.authorization.shares.end(home.eva, made.id)
+    home.settle()
+    [left] = stored.of_kinds(own, home.ben.id, ["payment.failed"])
+    assert left.content["arguments"] == {"name": "payee of a"}
 
 
 @pytest.mark.requirement("household.shares")

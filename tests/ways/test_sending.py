@@ -1,6 +1,6 @@
 """What is sent to a person when: each notice once, discreet, in quiet, few a day, and nothing that is over."""
 
-from datetime import date
+from datetime import date, datetime
 
 import pytest
 
@@ -146,6 +146,68 @@ def test_what_is_over_or_seen_when_its_turn_comes_is_not_sent_and_what_was_sent_
     said = {(each["what"], each["noticeId"], each["state"], each["reason"]) for each in home.deliveries(made)}
     assert ("notice", first["id"], "dropped", "over") in said
     assert ("over", failed["id"], "delivered", None) in said
+
+
+def test_that_something_is_over_is_told_as_such_and_of_accounts_that_are_shown_alone(home: Reached) -> None:
+    home.opened(*(booked("2026-11-16", "-700.00", name, "Miete", gvc="117") for name in ("Vermieter", "Garage")))
+    made = home.target(wholeSentences=True)
+    back = [booked("2026-11-18", "700.00", name, "Miete", gvc="159") for name in ("Vermieter", "Garage")]
+    home.brings(GIRO, back[0])
+    home.mails(1)
+    home.brings(GIRO, booked("2026-11-19", "-700.00", "Vermieter", "Miete noch einmal", gvc="117"))
+    over = home.mails(2)[1]
+    assert over["Subject"] == "Over: A payment came back"
+    assert over.get_content().splitlines()[0] == (
+        "This was told before and holds no more: 700.00 EUR to Vermieter came back on 18 November 2026. It is still to"
+        " be paid, perhaps with a fee."
+    )
+    home.brings(GIRO, back[1])
+    home.mails(3)
+    home.do("accounts hide", account=home.account(GIRO), is_hidden=True)
+    home.brings(GIRO, booked("2026-11-20", "-700.00", "Garage", "Miete noch einmal", gvc="117"))
+    home.mails(3)
+    assert {each["reason"] for each in home.deliveries(made) if each["what"] == "over"} == {None, "over"}
+
+
+def test_how_many_more_there_are_counts_those_that_were_not_sent_before_it_arrived(home: Reached) -> None:
+    home.opened()
+    home.target()
+    home.server.answers["RCPT"] = ["450 later"] * 4
+    home.brings(GIRO, *(debit(number) for number in range(5)))
+    assert home.subjects() == []
+    home.passes(minutes=1.1)
+    assert sorted(home.subjects()) == ["2 more notices today", PAYMENT, PAYMENT, PAYMENT]
+
+
+def test_a_letter_that_was_to_say_how_many_more_there_are_tells_its_own_notice_on_the_next_day(home: Reached) -> None:
+    home.opened()
+    made = home.target()
+    home.server.answers["RCPT"] = [*["250 ok"] * 3, *["450 later"] * 6]
+    home.brings(GIRO, *(debit(number) for number in range(4)))
+    home.quiet()
+    home.becomes(date(2026, 11, 21))
+    home.server.answers.clear()
+    assert home.subjects() == [PAYMENT] * 4
+    rows = home.services.everybody.rows("SELECT content FROM notice_deliveries WHERE target_id = $1", made["id"])
+    assert {row["content"] for row in rows} == {"{}"}
+
+
+def test_what_a_process_with_a_clock_ahead_has_claimed_or_planned_is_due_once_the_clock_is_set(home: Reached) -> None:
+    home.opened()
+    home.target()
+    home.set(digest="weekly", timeZone="UTC")
+    home.quiet()
+    everybody, now = home.services.everybody, home.services.clock.now()
+    home.passes(days=365)
+    home.sender.round()
+    home.brings(GIRO, debit(1, "2027-11-19"))
+    [due] = deliveries.due(everybody, now=home.services.clock.now(), but=[], limit=9)
+    assert deliveries.claim(everybody, due, until=home.services.clock.now() + sending.LEASE) is not None
+    home.passes(days=-365)
+    deliveries.make_due(everybody, now=home.services.clock.now())
+    assert home.subjects() == [PAYMENT]
+    [row] = everybody.rows("SELECT digest_at FROM notice_settings")
+    assert now < row["digest_at"] == datetime(2026, 11, 23, 8)  # noqa: DTZ001 - as the store keeps it
 
 
 def test_five_refusals_in_a_row_over_an_hour_pause_a_target_until_a_test_arrives(home: Reached) -> None:

@@ -49,7 +49,8 @@ def of_end(notice: Notice, *, is_whole: bool) -> Said:
     if not is_whole:
         return Said(Message("What needed a look is over"))
     before = of_notice(notice, is_whole=True)
-    return Said(Message("Over: {title}", title=before.title), before.text)
+    text = Message("This was told before and holds no more: {text}", text=before.text[0])
+    return Said(Message("Over: {title}", title=before.title), (text,))
 
 
 def of_more(count: int) -> Said:

@@ -164,17 +164,19 @@ def _within_a_day(turn: _LetterTurn, notice: Notice) -> Said | str:
     said = letters.of_notice(notice, is_whole=turn.target.whole_sentences)
     name, most = ("access", OF_ACCESS_MAX) if notice.kind == ACCESS else ("notices", A_DAY_MAX)
     told = turn.counted.setdefault(name, [])
-    if notice.id in told:
-        return said
-    if len(told) < most:
-        told.append(notice.id)
+    if notice.id in told or len(told) < most:
+        told += [notice.id] if notice.id not in told else []
+        if turn.delivery.content:  # it was to say how many more there are on an earlier day
+            deliveries.set_count(turn.session, turn.delivery, is_count=False)
         return said
     if notice.kind == ACCESS:
         return "limit"
     first = turn.counted.setdefault("more", {}).setdefault(turn.target.id, turn.delivery.id)
+    unsaid = turn.counted.setdefault("unsaid", {}).setdefault(turn.target.id, [])
     if first != turn.delivery.id:
+        unsaid.append(notice.id)
         return "limit"
-    deliveries.set_count(turn.session, turn.delivery)
+    deliveries.set_count(turn.session, turn.delivery, is_count=True)
     waiting = deliveries.waiting(turn.session, turn.delivery.user_id, turn.target.id)
     others = {each.notice_id for each in waiting if each.what == "notice" and each.kind != ACCESS}
-    return letters.of_more(len(others - set(told)))
+    return letters.of_more(len({*others, *unsaid} - set(told)))

@@ -17,6 +17,7 @@ from storage.notices.ways import settings, targets
 
 KEPT = 100  # finished deliveries of each target
 KEPT_FOR = timedelta(days=30)
+CLAIMED_MAX = timedelta(hours=1)  # longer than any process claims a letter
 GIVEN_UP_AFTER = timedelta(days=5)  # without a process that sends
 TOLD_AS_OVER = ("overdraft.ahead", "income.late", "payment.failed")
 
@@ -126,10 +127,10 @@ def settle(session: Session, claimed: NoticeDelivery, **values: Any) -> bool:
     return set_values(session, "notice_deliveries", which, is_claimed=False, **attempts, **values)
 
 
-def set_count(session: Session, claimed: NoticeDelivery) -> None:
-    """Note that a letter says how many more notices there are, instead of its own."""
+def set_count(session: Session, claimed: NoticeDelivery, *, is_count: bool) -> None:
+    """Note whether a letter says how many more notices there are, instead of its own."""
     which = {"user_id": claimed.user_id, "id": claimed.id}
-    set_values(session, "notice_deliveries", which, content=as_json({"isCount": True}))
+    set_values(session, "notice_deliveries", which, content=as_json({"isCount": True} if is_count else {}))
 
 
 def release(session: Session, user_id: str, *, now: datetime) -> None:
@@ -147,8 +148,15 @@ def release_all(session: Session, *, now: datetime) -> None:
 
 
 def make_due(session: Session, *, now: datetime) -> None:
-    """Make due at once what waits for a moment that a clock has given which was set since."""
-    session.execute("UPDATE notice_deliveries SET due_at = $1 WHERE due_at > $1 AND NOT is_claimed", now)
+    """Make due at once what waits for a moment that a clock has given which was set since, also what a process has
+    claimed until then; digests are planned anew, as none is sent that late."""
+    session.execute(
+        "UPDATE notice_deliveries SET due_at = $1, is_claimed = FALSE"
+        " WHERE due_at > $2 OR (due_at > $1 AND NOT is_claimed)",
+        *(now, now + CLAIMED_MAX),
+    )
+    planned_anew = "UPDATE notice_settings SET digest_at = TIMESTAMP '1970-01-01 00:00:00' WHERE digest_at > $1"
+    session.execute(planned_anew, now)
 
 
 def past_all(session: Session) -> None:
