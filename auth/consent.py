@@ -96,13 +96,15 @@ class Consent:
 
         def work(session: Session) -> tuple[PendingRequest, str | None] | None:
             request = pending.use(session, stored_hash(secret), session_hash=browser.id_hash, now=now)
-            if request is None or clients.find(session, request.client_id) is None:
+            client = clients.find(session, request.client_id) if request is not None else None
+            if request is None or client is None:
                 return None
             scope = granted_scope(request.scope, ticked)
             if terms.figures_only:
                 scope = scope_without_bookings(scope)
             if not is_allowed or not scope:
                 return request, None
+            self._events.tell(session, user_id, "giveConsent", name=client.name)
             return request, self._codes.issue(
                 session, request, code, user_id=user_id, scope=scope, terms=terms, lifetime=lifetime
             )

@@ -6,7 +6,6 @@ so that a request does not even have to ask for the time.
 
 import logging
 import threading
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,7 +14,7 @@ from typing import Literal, get_args
 from auth import lifetimes
 from auth.instants import Now
 from storage.boundary import contain
-from storage.database import Database, without_zone
+from storage.database import Database, Session, without_zone
 from storage.notices import of_access
 from storage.oauth import access_record
 from storage.oauth.access_record import Count, Counted, Entry
@@ -130,19 +129,18 @@ class AccessRecord:
                 now = self._now()
                 access_record.add(self._database, counted, now=now)
                 self._is_waiting = False
-                self._tell(counted, without_zone(now))
+                self._tell_offers(counted, without_zone(now))
                 return
             self._put_back(counted)
 
-    def _tell(self, counted: Mapping[Counted, Count], now: datetime) -> None:
-        """Tell people of what was done to their access; once it is recorded, as the record is what counts."""
-        told: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        for (user_id, _, client_id, deed), count in counted.items():
-            if deed in of_access.DEEDS and count.calls > count.refusals:
-                told[user_id].append((deed, client_id))
-        for user_id, deeds in told.items():
-            with contain(log, "a notice of access could not be written"):
-                self._database.atomically(partial(of_access.tell, user_id=user_id, deeds=deeds, now=now))
+    def tell(self, session: Session, user_id: str, deed: Deed, *, name: str = "") -> None:
+        """Tell the user of a deed, in the transaction that does it; `name` is that of the app that it concerns."""
+        of_access.tell_of(session, user_id, deed, now=without_zone(self._now()), name=name)
+
+    def _tell_offers(self, counted: Mapping[Counted, Count], now: datetime) -> None:
+        for user_id in {user_id for user_id, _, _, deed in counted if deed == of_access.OFFERED}:
+            with contain(log, "a notice of an offer could not be written"):
+                self._database.atomically(partial(of_access.tell_offers, user_id=user_id, now=now))
 
     def close(self) -> None:
         """Stop `keep_writing`, and write the remaining counts."""

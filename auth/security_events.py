@@ -9,6 +9,7 @@ import logging
 
 from auth.record import AccessRecord, Deed
 from auth.secret_text import keyed_hash
+from storage.database import Session
 
 HASH_CHARACTERS = 12  # 72 bits: enough to tell people apart
 
@@ -39,6 +40,10 @@ class Events:
         """Count in the user's access record, not in the log, something that was done to their account, or attempted
         (`is_refused`)."""
         self._record.note(user_id, deed, client_id=client_id, grant_id=grant_id, is_refused=is_refused)
+
+    def tell(self, session: Session, user_id: str, deed: Deed, *, name: str = "") -> None:
+        """Tell the user of something that the session's transaction does to their access; `name` is the app's."""
+        self._record.tell(session, user_id, deed, name=name)
 
     def _write(self, level: int, event: str, account: str | None, address: str | None, facts: dict[str, str]) -> None:
         shown = dict(facts)

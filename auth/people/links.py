@@ -241,7 +241,14 @@ class OneTimeLinks:
         user = self.person_of(link) if link is not None and link.kind == "sign_in" else None
         if link is None or user is None or user.paused_at is not None:
             return None
-        if not self._database.atomically(lambda session: links.use(session, link, now=self._now())):
+
+        def work(session: Session) -> bool:
+            is_first = links.use(session, link, now=self._now())
+            if is_first:
+                self._events.tell(session, user.id, "signInByLink")
+            return is_first
+
+        if not self._database.atomically(work):
             return None
         self._events.info("signed in by a link", user=user.id, address=address)
         self._events.did(user.id, "signInByLink")

@@ -160,9 +160,14 @@ class Passkeys:
         if passkey is None:
             self._events.alarm("wrong answer of a new passkey", user=user.id)
             return False
-        is_added = self._database.atomically(
-            lambda session: passkeys.add(session, user.id, passkey, at_most=PASSKEYS_MAX)
-        )
+
+        def work(session: Session) -> bool:
+            is_added = passkeys.add(session, user.id, passkey, at_most=PASSKEYS_MAX)
+            if is_added:
+                self._events.tell(session, user.id, "addPasskey")
+            return is_added
+
+        is_added = self._database.atomically(work)
         if is_added:
             self._events.info("passkey added", user=user.id)
             self._events.did(user.id, "addPasskey")

@@ -15,7 +15,7 @@ from storage.users import User
 
 @dataclass(eq=False)
 class PasswordChange:
-    """Sets passwords, and records it as a deed of their users."""
+    """Sets passwords, tells their users, and records it as their deed."""
 
     _database: Database
     _sessions: Sessions
@@ -41,6 +41,7 @@ class PasswordChange:
             users.set_password_hash(session, user.id, password_hash)
             links.end_of_user(session, user.id, now=self._now())
             self._sessions.end_in(session, user.id, but=but)
+            self._events.tell(session, user.id, deed)
             return True
 
         is_set = self._database.atomically(work)

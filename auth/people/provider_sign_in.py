@@ -149,6 +149,7 @@ class ProviderSignIn:
             if any(each.issuer == self._issuer for each in identities.of_user(session, user_id)):
                 return "has_one"
             self._store(session, user_id, told)
+            self._events.tell(session, user_id, "linkProvider")
             return None
 
         ended = self._database.atomically(work)

@@ -86,6 +86,7 @@ class SecondFactors:
             is_first = second_factors.confirm(session, user.id, sealed_seed=kept.sealed_seed, step=step, now=now)
             if is_first:
                 second_factors.add_codes(session, user.id, [stored_hash(_plain_code(code)) for code in codes])
+                self._events.tell(session, user.id, "turnOnSecondFactor")
             return is_first
 
         if not self._database.atomically(work):
@@ -97,7 +98,14 @@ class SecondFactors:
     def turn_off(self, user_id: str) -> bool:
         """Turn the second factor off, so that the password is enough: deletes its seed, the recovery codes and the
         passkeys. False, without an entry in log and record, where it was off."""
-        was_on = self._database.atomically(lambda session: second_factors.remove(session, user_id))
+
+        def work(session: Session) -> bool:
+            was_on = second_factors.remove(session, user_id)
+            if was_on:
+                self._events.tell(session, user_id, "turnOffSecondFactor")
+            return was_on
+
+        was_on = self._database.atomically(work)
         if was_on:
             self._events.info("second factor turned off", user=user_id)
             self._events.did(user_id, "turnOffSecondFactor")
@@ -119,7 +127,14 @@ class SecondFactors:
     def use_recovery_code(self, user_id: str, typed: str) -> bool:
         """Use up a recovery code; False for anything else."""
         code_hash, now = stored_hash(_plain_code(typed)), self._now()
-        return self._database.atomically(lambda session: second_factors.use_code(session, user_id, code_hash, now=now))
+
+        def work(session: Session) -> bool:
+            is_used = second_factors.use_code(session, user_id, code_hash, now=now)
+            if is_used:
+                self._events.tell(session, user_id, "useRecoveryCode")
+            return is_used
+
+        return self._database.atomically(work)
 
     def use(self, user_id: str, typed: str) -> Kind | None:
         """Use up the code that was typed, and return its kind: an app's code of the present or the previous 30 seconds,

@@ -90,6 +90,7 @@ class Shares:
                 with_words=offered.get("with_words", False),
             )
             shares.add(session, share)
+            self._events.tell(session, giver.id, "offerShare")
             return share
 
         made = self._database.atomically(work)
@@ -111,7 +112,14 @@ class Shares:
         if share is None or share.accepted_at is not None:
             return False
         now = self._now()
-        is_first = self._database.atomically(lambda session: shares.accept(session, share, now=now))
+
+        def work(session: Session) -> bool:
+            is_first = shares.accept(session, share, now=now)
+            for each in sorted((share.giver_id, receiver.id)) if is_first else ():
+                self._events.tell(session, each, "acceptShare")
+            return is_first
+
+        is_first = self._database.atomically(work)
         if is_first:
             self._did(share, "acceptShare", receiver)
         return is_first

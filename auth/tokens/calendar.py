@@ -8,7 +8,7 @@ from auth.policy import Policy
 from auth.secret_text import new_secret, stored_hash
 from auth.security_events import Events
 from storage import users
-from storage.database import Database
+from storage.database import Database, Session
 from storage.oauth import calendar
 from storage.users import User
 
@@ -28,9 +28,12 @@ class CalendarLinks:
         """Make the user's calendar address anew and return it; it is shown only now, and an earlier one ends. Logs and
         records that."""
         secret = new_secret()
-        self._database.atomically(
-            lambda session: calendar.replace(session, user_id, secret_hash=stored_hash(secret), now=self._now())
-        )
+
+        def work(session: Session) -> None:
+            calendar.replace(session, user_id, secret_hash=stored_hash(secret), now=self._now())
+            self._events.tell(session, user_id, "makeCalendarLink")
+
+        self._database.atomically(work)
         self._events.info("calendar link made", user=user_id)
         self._events.did(user_id, "makeCalendarLink")
         return f"{self._address}/{secret}/payments.ics"

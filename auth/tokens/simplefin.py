@@ -83,6 +83,8 @@ class SimpleFinAccess:
                 code_hash=stored_hash(code),
                 expires_at=min(now + lifetimes.SETUP_TOKEN, grant.expires_at),
             )
+            if deed == "giveConsent":
+                self._events.tell(session, user_id, deed, name=app.name)
             return grant
 
         grant = self._database.atomically(work)
@@ -118,6 +120,8 @@ class SimpleFinAccess:
             grant = self._grants.find_live(session, grant_id)
             grants.redeem(session, grant.id, now=now)
             clients.mark_used(session, grant.client_id, now=now, unless_since=now)
+            app = clients.find(session, grant.client_id)
+            self._events.tell(session, grant.user_id, "claimSimpleFin", name=app.name if app is not None else "")
             return grant
 
         grant: Grant | None = None

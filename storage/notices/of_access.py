@@ -1,10 +1,11 @@
-"""What people are told of their own access: soon after it was done, in the order of the access record."""
+"""What people are told of their own access, in the transaction that does it, so that no crash keeps it from them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
+from secrets import token_hex
 
 from analytics.notices.found import Finding
-from storage.database import Session, Transaction
+from storage.database import Session
 from storage.notices import stored
 from storage.oauth import shares
 
@@ -13,42 +14,22 @@ SILENCED = "setNoticeSettings"
 """The deed by which a person is no longer told at once; of this one they are, for it may not have been they."""
 OFFERED = "getOffer"
 SHOWN_FOR = timedelta(days=30)
-DEEDS = frozenset(
-    (
-        "giveConsent",
-        "claimSimpleFin",
-        "makeCalendarLink",
-        "addPasskey",
-        "changePassword",
-        "setPasswordByLink",
-        "turnOnSecondFactor",
-        "turnOffSecondFactor",
-        "useRecoveryCode",
-        "offerShare",
-        OFFERED,
-        "acceptShare",
-        "linkProvider",
-        "signInByLink",
-    )
-)
-"""The deeds (auth.record) of which people are told, each once a day and app; but of each offer by itself."""
 OFFERS_A_DAY = 5  # of one giver that are told
 
 
-def tell(session: Transaction, user_id: str, deeds: Collection[tuple[str, str]], *, now: datetime) -> None:
-    """Tell the user of these deeds on their account, each with the id of the app that it concerns ("" for none)."""
+def tell_offers(session: Session, user_id: str, *, now: datetime) -> None:
+    """Tell the user of the offers that they can accept, each once. That is no part of the transaction that offers, as
+    its time would tell the giver whether there is somebody of the name."""
     session.changes(user_id)
-    names = _names(session, [client_id for _, client_id in deeds])
-    for deed, client_id in sorted(deeds):
-        for about in _untold_offers(session, user_id, now.date()) if deed == OFFERED else [client_id]:
-            tell_of(session, user_id, deed, about, now=now, name=names.get(client_id, ""))
+    for about in _untold_offers(session, user_id, now.date()):
+        tell_of(session, user_id, OFFERED, now=now, about=about)
 
 
-def tell_of(session: Session, user_id: str, deed: str, subject: str, *, now: datetime, **arguments: str) -> None:
-    """Tell the user of one deed on one thing, such as a target that was added, in the transaction that does it."""
+def tell_of(session: Session, user_id: str, deed: str, *, now: datetime, about: str = "", **arguments: str) -> None:
+    """Tell the user of one deed on their account; each is a cause by itself, unless it is `about` the same."""
     finding = Finding(
         kind=KIND,
-        subject=f"{deed}|{subject}",
+        subject=f"{deed}|{about or token_hex(12)}",
         day=now.date(),
         message=f"{KIND}.{deed}",
         arguments=arguments,
@@ -67,8 +48,3 @@ def _untold_offers(session: Session, user_id: str, today: date) -> Iterator[str]
         if each.accepted_at is None and subject not in told and are_today < OFFERS_A_DAY:
             told[subject] = today
             yield subject.removeprefix(f"{OFFERED}|")
-
-
-def _names(session: Session, client_ids: Collection[str]) -> dict[str, str]:
-    rows = session.rows("SELECT id, name FROM oauth_clients WHERE id = ANY($1::TEXT[])", sorted({*client_ids} - {""}))
-    return {row["id"]: row["name"] for row in rows}

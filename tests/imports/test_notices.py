@@ -367,12 +367,12 @@ def test_a_caller_sees_notices_of_the_accounts_and_kinds_that_its_grant_covers(h
 
 @pytest.mark.requirement("notices.state")
 def test_what_was_done_to_access_is_told_on_the_page_alone(home: Noticed) -> None:
-    record = home.eva.services.authorization.record
+    server = home.eva.services.authorization
     for _ in range(2):
-        record.note(home.eva.user.id, "changePassword")
-        record.note(home.eva.user.id, "addPasskey", is_refused=True)
-        record.write()
-    assert home.messages() == [("notice.new", "access.new")]
+        assert server.password_change.set(home.eva.user, "hash", "changePassword")
+        server.record.note(home.eva.user.id, "addPasskey", is_refused=True)
+        server.record.write()
+    assert home.messages() == [("notice.new", "access.new")] * 2
     assert home.told() == []
     home.do("notices list", state="open")
     assert home.eva.lines[-1].endswith("access.new: Your password was changed.")

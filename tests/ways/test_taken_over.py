@@ -65,7 +65,6 @@ def test_that_nobody_is_to_be_told_of_access_any_more_is_still_told(home: Reache
     home.set(digest="weekly")
     assert len(home.subjects()) == 1, "what was off stays off without a word"
     home.set(kinds={"access.new": "now"})
-    home.passes(hours=1)
     home.set(kinds={"access.new": "digest"})
     assert len(home.subjects()) == 2
 

@@ -48,7 +48,7 @@ def set_notice_settings(services: Services, request: Request, *, body: Mapping[s
             kinds={**before.kinds, **{kind: body["kinds"][kind] for kind in INTERRUPTS if kind in body["kinds"]}},
         )
         if before.told(of_access.KIND) == "now" != wanted.told(of_access.KIND):
-            of_access.tell_of(session, user_id, of_access.SILENCED, now.isoformat(timespec="hours"), now=now)
+            of_access.tell_of(session, user_id, of_access.SILENCED, now=now)
         settings.keep(session, user_id, wanted, digest_at=next_digest(now, zone, wanted.digest))
         deliveries.release(session, user_id, now=now)
         return wanted

@@ -104,7 +104,7 @@ def create_notice_target(services: Services, request: Request, *, body: Mapping[
             raise Conflicting(TOO_MANY)
         begin_settings(services, session, request)
         targets.add(session, target)
-        of_access.tell_of(session, user_id, "createNoticeTarget", target.id, now=now)
+        of_access.tell_of(session, user_id, "createNoticeTarget", now=now)
         _send_code(services, session, target, {"address": address.sealed, "leave": token_urlsafe(24)})
         return target
 

@@ -17,13 +17,13 @@ def end(session: Session, target: NoticeTarget, *, now: datetime) -> None:
         return
     targets.end(session, target.user_id, target.id)
     deliveries.add(session, target.user_id, target_id=target.id, what="removed", now=now)
-    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=now)
+    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", now=now)
 
 
 def remove(session: Session, target: NoticeTarget, *, now: datetime) -> None:
     """Remove a target at once, without one more sentence there, and tell its person."""
     targets.remove(session, target.user_id, target.id)
-    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", target.id, now=now)
+    of_access.tell_of(session, target.user_id, "deleteNoticeTarget", now=now)
 
 
 def end_of_sessions(session: Session, user_id: str, is_ended: Callable[[str], bool], *, now: datetime) -> None:

@@ -26,6 +26,7 @@ from tests.oauth.openid.provider import (
     signs_in,
     to_provider,
 )
+from tests.oauth.record.test_told_at_once import told
 
 Made = Callable[..., tuple[World, Provider]]
 
@@ -449,6 +450,7 @@ def test_people_are_linked_and_unlinked_by_command(with_provider: Made) -> None:
     said: list[str] = []
     report: Any = SimpleNamespace(note=said.append, line=said.append)
     commands.link(services, report, name="alice", subject=provider.subject)
+    assert told(world, world.user) == {"access.new.linkProvider": 1}
     browser, _answer = signs_in(world, provider)
     assert is_in(browser)
     for name, subject in (("bob", provider.subject), ("alice", "another")):
