@@ -152,9 +152,13 @@ class Grants:
     def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
         """Reduce a grant, from the next request on, to what both its own terms and `terms` cover, and let it and its
         refresh token end at `ends` if that is earlier. Logs and records the change."""
-        narrowed = narrower(grant.terms, terms)
-        scope = scope_without_bookings(grant.scope) if narrowed.figures_only else grant.scope
-        self._change(grant, "narrowGrant", terms=narrowed, scope=scope, ends=min(ends, grant.expires_at))
+
+        def narrowed(present: Grant) -> tuple[Terms, str, datetime]:
+            less = narrower(present.terms, terms)
+            scope = scope_without_bookings(present.scope) if less.figures_only else present.scope
+            return less, scope, min(ends, present.expires_at)
+
+        self._change(grant, "narrowGrant", narrowed)
 
     def widen(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
         """Replace the terms and the end of a grant from the next request on, even if it then covers more; the caller
@@ -162,13 +166,20 @@ class Grants:
 
         Where bookings are added, their scope comes with the next refreshed token.
         """
-        scope = scope_without_bookings(grant.scope)
-        if not terms.figures_only:
-            scope = scope_text({*scope.split(), READ_TRANSACTIONS}) if grant.terms.figures_only else grant.scope
-        self._change(grant, "widenGrant", terms=terms, scope=scope, ends=ends)
 
-    def _change(self, grant: Grant, deed: Deed, *, terms: Terms, scope: str, ends: datetime) -> None:
+        def widened(present: Grant) -> tuple[Terms, str, datetime]:
+            scope = scope_without_bookings(present.scope)
+            if not terms.figures_only:
+                scope = scope_text({*scope.split(), READ_TRANSACTIONS}) if present.terms.figures_only else present.scope
+            return terms, scope, ends
+
+        self._change(grant, "widenGrant", widened)
+
+    def _change(self, grant: Grant, deed: Deed, changed: Callable[[Grant], tuple[Terms, str, datetime]]) -> None:
+        """Change a grant by what it is now, whatever it was when the person saw it."""
+
         def work(session: Session) -> None:
+            terms, scope, ends = changed(grants.find(session, grant.id) or grant)
             grants.change_terms(session, grant.id, terms=terms, scope=scope, ends=ends)
             # The app's refresh token was made to end with the access, so it is prolonged with it
             tokens.prolong_refresh(session, grant.id, lifetime=lifetimes.REFRESH_TOKEN, at_most=ends)

@@ -208,3 +208,12 @@ def test_such_an_app_can_ask_for_nothing_by_oauth(fresh: World) -> None:
         "/oauth/token", data={"grant_type": "refresh_token", "refresh_token": pair[1], "client_id": client_id}
     )
     assert answer.json()["error"] == "invalid_grant"
+
+
+def test_an_access_that_is_narrowed_in_two_tabs_is_as_narrow_as_both_say(fresh: World) -> None:
+    claimed(fresh, made(fresh))
+    [seen] = shown(fresh)
+    for accounts in (("a", "b"), ("b", "c")):
+        fresh.server.grants.narrow(seen.grant, terms=Terms(accounts=accounts), ends=seen.grant.expires_at)
+    [narrowed] = shown(fresh)
+    assert narrowed.grant.terms == Terms(accounts=("b",))
