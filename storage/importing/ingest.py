@@ -138,21 +138,23 @@ class _Import:
 
         Raises AccountUnclear, and InvalidRecord where the user has chosen the account of a batch that is about several.
         """
-        parts, sources = self._parts(batch)
+        parts = self._parts(batch)
         derivation = Derivation.of_user(self.session, self.user.id)
         self.rules = derivation.rules
         return [
-            self._merge(batch, part, id_, sources[id_], reported, derivation) for (part, id_), reported in parts.items()
+            self._merge(batch, part, id_, source, reported, derivation)
+            for (part, id_, _), (source, reported) in parts.items()
         ]
 
-    def _parts(self, batch: ReadBatch) -> tuple[Mapping[tuple[int, str], list[AccountStatement]], Mapping[str, str]]:
-        """The statements of the batch by file of the container and account id, and each account's id by its source
-        alone; the accounts are there afterwards."""
+    def _parts(self, batch: ReadBatch) -> Mapping[tuple[int, str, str], tuple[str, list[AccountStatement]]]:
+        """The statements of the batch by file of the container, account id, and which of the accounts merged into that
+        one they are of; each with the account's id by its source alone. The accounts are there afterwards."""
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)
-        parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
-        sources: dict[str, str] = {}
+        parts: dict[tuple[int, str, str], tuple[str, list[AccountStatement]]] = {}
+        of_user = "SELECT source_id FROM account_aliases WHERE user_id = $1"
+        merged = {row["source_id"] for row in self.session.rows(of_user, self.user.id)}
         unnamed: dict[tuple[str, str], Owner] = {}
         named = {(account.stable_key, account.currency) for account in by_account}
         self.currencies = {currency for _, currency in named}
@@ -175,9 +177,10 @@ class _Import:
             self.bring(whose.account, whose.account_id)
             if self.teller.is_live and not whose.is_remembered:
                 remember(self.teller, account, whose)
-            sources.setdefault(whose.account_id, whose.source_id)
-            parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in reported]
-        return parts, sources
+            part = whose.source_id if whose.source_id in merged else whose.account_id
+            _, told = parts.setdefault((account.part, whose.account_id, part), (whose.source_id, []))
+            told += [replace(each, account=whose.account) for each in reported]
+        return parts
 
     def _merge(
         self,

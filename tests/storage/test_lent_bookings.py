@@ -117,6 +117,22 @@ def test_of_two_accounts_of_one_file_each_is_deleted_with_its_own_bookings(renam
     assert counted(renamed) == (of("Giro", -7, -6, -5, -2) if name == "Tag" else of("Tag", -77, -8, -7, -6, -5))
 
 
+def test_one_file_may_tell_of_two_accounts_that_are_one_now_and_two_again_later(renamed: Bank) -> None:
+    tag = every(renamed)["Tag"]
+    merge(renamed, tag, every(renamed)["Giro"])
+    late = "2026-11-09 | -3.00 | L | l"
+    told(
+        renamed,
+        (SAVINGS, f"{THREE}\n{late}"),
+        (GIRO, f"{THREE}\n2026-11-08 | -2.00 | Z | z\n{late}"),
+    )
+    assert counted(renamed) == of("Giro", -77, -8, -7, -6, -5, -3, -2)
+    separate(renamed, tag)
+    assert counted(renamed) == of("Giro", -77, -8, -7, -6, -5, -3, -2)
+    show(renamed, every(renamed)["Tag"])
+    assert counted(renamed) == [*of("Giro", -7, -6, -5, -3, -2), *of("Tag", -77, -8, -7, -6, -5, -3)]
+
+
 def test_the_newer_iban_is_that_of_the_account_whose_latest_bookings_another_one_holds(bank: Bank) -> None:
     bank.bring(bookings(THREE), account=GIRO)
     files_of(bank).bring(bookings(f"{THREE}\n2026-11-08 | -8.00 | D | d"), account=SAVINGS)
