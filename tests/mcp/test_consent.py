@@ -21,6 +21,7 @@ from tests.mcp.conftest import ADDRESS
 from tests.oauth.conftest import ALL, REDIRECT, challenge_of, fields, parameters, shown_choices
 
 MCP = f"{ADDRESS}/mcp"
+ASKED = '<span class="asked'  # is seen until something else is chosen
 
 
 class Person:
@@ -89,7 +90,8 @@ def test_unchanged_it_grants_everything_and_only_some_accounts_when_only_those_a
     ids = boxes(page.text)
     assert len(ids) >= 3
     assert "full_numbers" not in page.text
-    assert f"Choose accounts and details: {len(ids)} of {len(ids)} accounts. Access ends after 365 days." in page.text
+    assert f'{ASKED} accounts">{len(ids)} of {len(ids)} accounts</span>' in page.text
+    assert f'{ASKED} days" data-days="365">365 days</span>' in page.text
     everything = {"account": ids, "later_accounts": "on", "bookings": "on", "lasts": "365"}
     tokens = person.tokens(person.answers(page, **everything))
     assert (person.accounts(tokens["access_token"]), tokens["scope"]) == (ids, ALL)
@@ -157,9 +159,9 @@ def test_details_preset_the_boxes_and_are_answered_as_granted(person: Person) ->
     }
     page = person.asked(authorization_details=json.dumps([details]))
     assert '<details class="choices" open>' in page.text
-    said = f"details: 1 of {len(boxes(page.text))} accounts, figures only. Access ends after 30 days."
-    assert said in page.text
-    assert "and ends after 30 days at the latest." in page.text
+    assert f'{ASKED} accounts">1 of {len(boxes(page.text))} accounts</span>' in page.text
+    assert f'{ASKED} days" data-days="30">30 days</span>' in page.text
+    assert re.search(f'{ASKED} days" data-days="30">[^<]*ends after 30 days at the latest\\.</span>', page.text)
     assert shown_choices(page.text) == {"account": [with_iban.id], "full_numbers": "on", "lasts": "30"}
     tokens = person.tokens(person.answers(page, **shown_choices(page.text)))
     granted = {
