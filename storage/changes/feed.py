@@ -89,13 +89,12 @@ def record_removed(session: Transaction, user_id: str, rows: pl.DataFrame) -> No
     are gone; those of hidden accounts were never shown and are left out."""
     if rows.is_empty():
         return
+    present = "SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL"
+    gone = rows.filter(pl.col("account_id").is_in([row["id"] for row in session.rows(present, user_id)]))
     session.execute(
-        "DELETE FROM removed WHERE user_id = $1 AND id = ANY($2::TEXT[])"
-        " AND account_id IN (SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL)",
-        *(user_id, rows["id"].to_list()),
+        f"DELETE FROM removed WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND account_id IN ({present})",
+        *(user_id, gone["id"].to_list()),
     )
-    shown = session.rows("SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL", user_id)
-    gone = rows.filter(pl.col("account_id").is_in([row["id"] for row in shown]))
     session.append(
         "removed",
         gone.select("id", "account_id", user_id=pl.lit(user_id), removed_state=pl.lit(session.coming_state(user_id))),

@@ -184,6 +184,24 @@ def test_an_account_that_is_separated_again_is_in_question_and_lends_again(bank:
     assert (every(bank)["Live"].same_as, counted(bank)) == (every(bank)["Giro"].id, of("Giro", -8, -7, -6, -5))
 
 
+def test_whoever_keeps_a_copy_is_told_of_all_that_is_not_shown_any_more(bank: Bank) -> None:
+    more = "2026-11-09 | -8.00 | D | d"
+    bank.bring(bookings(THREE), account=GIRO)
+    files_of(bank).bring(bookings(f"{THREE}\n{more}"), account=LIVE)
+    kept, live = _shown_ids(bank), every(bank)["Live"]
+    bank.bring(bookings(more.replace("D | d", "D | said otherwise")), account=GIRO)  # the file's is shown no more
+    merge(bank, live, every(bank)["Giro"])
+    separate(bank, live)
+    gone = {row["id"] for row in bank.database.rows("SELECT id FROM removed WHERE user_id = $1", bank.user.id)}
+    assert len(kept - _shown_ids(bank)) == 1
+    assert kept - _shown_ids(bank) <= gone
+
+
+def _shown_ids(bank: Bank) -> set[str]:
+    shown = {each.id for each in every(bank).values() if not each.is_hidden}
+    return {row["id"] for row in bank.rows("account_id, id, booking_date") if row["account_id"] in shown}
+
+
 def test_the_question_about_an_account_that_is_a_part_of_another_one_meanwhile_is_about_that(
     bank: Bank, another: Callable[[], Bank]
 ) -> None:
