@@ -127,7 +127,7 @@ def is_found(
         and (query.amount_max is None or size <= query.amount_max)
         and (query.direction != "in" or amount_of(row) > 0)
         and (query.direction != "out" or amount_of(row) < 0)
-        and (not query.categories or row["category"] in query.categories)
+        and (not query.categories or (row["category"] or "OTHER") in query.categories)
         and (not query.types or row["type"] in query.types)
         and (query.merchant is None or (name is not None and name.lower() == query.merchant.lower()))
         and (query.counterpart_iban is None or row["counterpart_iban"] == query.counterpart_iban)

@@ -217,7 +217,7 @@ def chosen_rows(ledger: Ledger, asked: Asked, currency: str) -> list[Row]:
         for row in ledger.rows
         if row["account_id"] in asked.account_ids
         and (said["status"] == "all" or row["is_pending"] == (said["status"] == "pending"))
-        and (said["category"] is None or row["category"] == said["category"])
+        and said["category"] in (None, row["category"] or "OTHER")  # decision 17
         and (said["date_from"] is None or reference.day_of(row) >= said["date_from"])
         and (said["date_to"] is None or reference.day_of(row) <= said["date_to"])
         and reference.is_found(
