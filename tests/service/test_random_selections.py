@@ -243,6 +243,12 @@ def added_up(ledger: Ledger, rows: Sequence[Row], asked: Asked, currency: str) -
     sums: Figures = {"count": 0, **dict.fromkeys(FIGURES, Fraction(0)), "first": None, "last": None}
     left_out: dict[str, int] = {}
     for row in rows:
+        if row["transfer_fee"] is not None and not reference.crosses_border(row, asked.account_ids):
+            row = {
+                **row,
+                "amount": -cast(Decimal, row["transfer_fee"]),
+                "transfer_account_id": None,
+            }  # that much was lost between
         amount = reference.home_amount(row, currency, ledger.rates)
         crosses = reference.crosses_border(row, asked.account_ids)
         if not crosses or amount is None:
