@@ -175,7 +175,7 @@ def set_password_hash(session: Session, user_id: str, password_hash: str) -> Non
 
 
 def renew_password_hash(session: Session, user: User, password_hash: str) -> bool:
-    """Replace the hash of the user's password by another one of the same password; False where they have a new one."""
+    """Replace the hash of the user's password; False where that has been done since the user was read."""
     same = {"id": user.id, "password_hash": user.password_hash}
     return set_values(session, "users", same, password_hash=password_hash)
 

@@ -48,9 +48,9 @@ def give_back(session: Session, user_id: str) -> pl.DataFrame:
     return rows.select(*LENT)
 
 
-def lend(session: Transaction, user_id: str, lent: pl.DataFrame) -> pl.DataFrame:
+def lend(session: Transaction, user_id: str, before: pl.DataFrame) -> pl.DataFrame:
     """Where a hidden account may be the same as another one, show the bookings that only the hidden one has in that
-    other account. `lent` are those that were shown there before (of `give_back`). Returns the rows for the journal
+    other account. `before` are those that were shown there (of `give_back`). Returns the rows for the journal
     (journal.CHANGES)."""
     held = [pl.DataFrame(schema=LENT)]
     for id_, holder in _holders(session, user_id).items():
@@ -58,9 +58,9 @@ def lend(session: Transaction, user_id: str, lent: pl.DataFrame) -> pl.DataFrame
         _move(session, user_id, ids, to=holder)
         held.append(pl.DataFrame({"id": ids}, schema={"id": pl.String}).with_columns(account_id=pl.lit(holder)))
     now = pl.concat(held)
-    if now.is_empty() and lent.is_empty():
+    if now.is_empty() and before.is_empty():
         return journal.change_rows(now["id"], "modified")
-    new, ended = now.join(lent, on=list(LENT), how="anti"), lent.join(now, on="id", how="anti")
+    new, ended = now.join(before, on=list(LENT), how="anti"), before.join(now, on="id", how="anti")
     if not new.is_empty():
         state = session.coming_state(user_id)
         of_new = {"user_id": user_id, "id": new["id"].to_list()}

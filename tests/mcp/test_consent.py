@@ -4,6 +4,7 @@ import json
 import re
 import secrets
 from datetime import timedelta
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from auth.apps.clients import BUILTIN
+from auth.authorization_details import LASTS_DAYS
 from auth.tokens.terms import is_within, narrower
 from handlers.oauth.choices import AS_BEFORE, choices_of, sent_choices
 from handlers.oauth.mistakes import Mistake
@@ -141,6 +143,13 @@ def test_access_ends_when_the_person_said(person: Person) -> None:
         assert 0 < refreshed["expires_in"] <= 1800
     finally:
         clock.offset -= timedelta(hours=23, minutes=30)
+
+
+@pytest.mark.requirement("grants.consent")
+def test_whatever_end_is_chosen_is_said() -> None:
+    style = (resources.files("handlers.oauth") / "static" / "oauth.css").read_text("utf-8")
+    said = re.findall(r'has\(\[value="(\d+)"\]:checked\) \.chosen\[data-days="\1"\]', style)
+    assert [int(days) for days in said] == list(LASTS_DAYS)
 
 
 @pytest.mark.requirement("oauth.authorization_details")

@@ -164,8 +164,9 @@ def _within_a_day(turn: _LetterTurn, notice: Notice) -> Said | str:
     said = letters.of_notice(notice, is_whole=turn.target.whole_sentences)
     name, most = ("access", OF_ACCESS_MAX) if notice.kind == ACCESS else ("notices", A_DAY_MAX)
     told = turn.counted.setdefault(name, [])
-    if notice.id in told or len(told) < most:
-        told += [notice.id] if notice.id not in told else []
+    if notice.id not in told and len(told) < most:
+        told.append(notice.id)
+    if notice.id in told:
         if turn.delivery.content:  # it was to say how many more there are on an earlier day
             deliveries.set_count(turn.session, turn.delivery, is_count=False)
         return said

@@ -149,14 +149,13 @@ def release_all(session: Session, *, now: datetime) -> None:
 
 def make_due(session: Session, *, now: datetime) -> None:
     """Make due at once what waits for a moment that a clock has given which was set since, also what a process has
-    claimed until then; digests are planned anew, as none is sent that late."""
+    claimed until then, and plan digests anew."""
     session.execute(
         "UPDATE notice_deliveries SET due_at = $1, is_claimed = FALSE"
         " WHERE due_at > $2 OR (due_at > $1 AND NOT is_claimed)",
         *(now, now + CLAIMED_MAX),
     )
-    planned_anew = "UPDATE notice_settings SET digest_at = TIMESTAMP '1970-01-01 00:00:00' WHERE digest_at > $1"
-    session.execute(planned_anew, now)
+    settings.plan_digests_anew(session, after=now)
 
 
 def past_all(session: Session) -> None:
@@ -165,9 +164,7 @@ def past_all(session: Session) -> None:
         "UPDATE notice_deliveries SET state = 'dropped', reason = 'over', due_at = NULL, is_claimed = FALSE"
         " WHERE state = 'waiting'"
     )
-    session.execute(
-        "UPDATE notice_settings SET digest_at = TIMESTAMP '1970-01-01 00:00:00' WHERE digest_at IS NOT NULL"
-    )
+    settings.plan_digests_anew(session, after=settings.LONG_AGO)
     targets.forget(session)
 
 

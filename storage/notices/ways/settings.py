@@ -10,6 +10,7 @@ from msgspec import Struct, field, to_builtins
 from storage.database import Row, Session, as_json, put_row, set_values
 
 Told = Literal["now", "digest", "off"]
+LONG_AGO = datetime(1970, 1, 1)  # noqa: DTZ001 - without zone as in the store
 
 
 class NoticeSettings(Struct, frozen=True, kw_only=True):
@@ -45,6 +46,11 @@ def keep(session: Session, user_id: str, settings: NoticeSettings, *, digest_at:
     said = {"content": as_json(to_builtins(settings)), "digest_at": digest_at}
     if not set_values(session, "notice_settings", {"user_id": user_id}, **said):
         put_row(session, "notice_settings", ["user_id"], user_id=user_id, counted="{}", **said)
+
+
+def plan_digests_anew(session: Session, *, after: datetime) -> None:
+    """Have digests that are due after this moment planned anew: they are due at once, and none is sent so late."""
+    session.execute("UPDATE notice_settings SET digest_at = $2 WHERE digest_at > $1", after, LONG_AGO)
 
 
 def counted(session: Session, user_id: str) -> dict[str, Any]:
