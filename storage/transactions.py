@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analytics.classification.facts import CASH, OF_CASH
 from analytics.frames import BOOKINGS, CHARGES, SEARCHED, columns
 from analytics.letters import fold, plain
 from analytics.notices.bookings import NOTICED
@@ -39,6 +40,11 @@ RULE_COLUMNS = (
     ", type_rule, category_rule, detailed_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
     ", transfer_fee"
 )
+MERCHANT = (
+    "coalesce(nullif(merchant_name, ''),"
+    f" CASE WHEN type IN ({', '.join(repr(each) for each in OF_CASH)}) THEN '{CASH}' END)"
+)
+"""What `analytics.classification.rules.payee` says of a row, in SQL."""
 DETAILS = {
     **{name: dtype for name, dtype in columns(f"{DETAIL_COLUMNS}{RULE_COLUMNS}").items() if name not in KEPT},
     **columns("id, end_to_end_id"),
@@ -303,11 +309,11 @@ def ids_where(session: Session, user_id: str, column: str, is_meant: Callable[[s
     return [row["id"] for row in rows]
 
 
-def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:
-    """Account, creditor id, counterpart's IBAN, merchant and counterpart's name of each booking whose category comes
+def rows_by_correction(session: Session, user_id: str, kind: str, value: str) -> list[Row]:
+    """Account, merchant, counterpart's name and this `value` (a column in SQL) of each booking whose category comes
     from a correction with this kind of key (creditor, iban, merchant), the latest booking date first."""
     return session.rows(
-        "SELECT account_id, creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
+        f"SELECT account_id, merchant_name, counterpart_name, {value} AS value FROM transactions"
         " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
         *(user_id, f"correction:{kind}"),
     )

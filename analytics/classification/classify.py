@@ -12,7 +12,7 @@ from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.leaves import leaf_below
 from analytics.classification.merchants import Merchant, merchant
-from analytics.classification.rules import ChosenCategory, Rule, comparable_value, correction_keys, first_rule
+from analytics.classification.rules import ChosenCategory, Rule, comparable_value, correction_keys, first_rule, payee
 from analytics.frames import CLASSIFIABLE, columns
 from analytics.search_text import fold_column
 
@@ -97,12 +97,12 @@ def _derive(
     shop = merchant(row.name, row.purpose, row.purpose_words, kind.value or "other")
     if is_own:
         shop = shop._replace(name=None, rule="own-account", brand=None)
-    rule = _users_rule(row, shop, rules)
+    rule = _users_rule(row, shop, kind.value, rules)
     if rule is not None and rule.merchant is not None:
         shop = shop._replace(name=rule.merchant, rule=f"user-rule:{rule.id}")
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
-    chosen = _users_choice(row, iban, shop, rule, corrections) if decided is None else None
+    chosen = _users_choice(row, iban, shop, kind.value, rule, corrections) if decided is None else None
     place, by = chosen or (None, "")
     evidence = Evidence(row, kind.value, shop, is_own, own.get(iban) if iban else None)
     value = decided or (Verdict(place.category, by) if place else None) or category(evidence)
@@ -112,7 +112,12 @@ def _derive(
 
 
 def _users_choice(
-    row: BookingFacts, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
+    row: BookingFacts,
+    iban: str | None,
+    shop: Merchant,
+    kind: str | None,
+    rule: Rule | None,
+    corrections: Mapping[str, ChosenCategory],
 ) -> tuple[ChosenCategory, str] | None:
     """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction for the
     creditor id, IBAN, merchant or name (for an intermediary only the merchant); None where neither applies."""
@@ -126,6 +131,7 @@ def _users_choice(
         counterpart_iban=None if carried else iban,
         merchant_name=shop.name,
         counterpart_name=None if carried else row.name,
+        kind=kind,
     )
     for key in candidates:
         if key in corrections:
@@ -134,12 +140,12 @@ def _users_choice(
     return None
 
 
-def _users_rule(row: BookingFacts, shop: Merchant, rules: Sequence[Rule]) -> Rule | None:
+def _users_rule(row: BookingFacts, shop: Merchant, kind: str | None, rules: Sequence[Rule]) -> Rule | None:
     if not rules:
         return None
     given = {
         "counterpartName": row.name,
-        "merchantName": shop.name,
+        "merchantName": payee(shop.name, kind),
         "purpose": row.purpose,
         "text": " ".join(text for text in (row.name, shop.name, row.purpose) if text),
         "counterpartIban": row.iban,

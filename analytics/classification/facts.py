@@ -40,6 +40,9 @@ TYPES = (
 )
 """The normalized types (interface 2.4)."""
 
+CASH, OF_CASH = "Cash", ("cash_withdrawal", "cash_deposit")
+"""The payee of cash without a merchant, because each machine calls itself otherwise, and the types that are cash."""
+
 
 SignedCodes = Mapping[tuple[str, str], str]
 """By code and sign of the amount, "+" or "-", or "*" for both."""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from analytics.classification.facts import CATEGORIES, LEAVES, TYPES, category_of
+from analytics.classification.facts import CASH, CATEGORIES, LEAVES, OF_CASH, TYPES, category_of
 from analytics.letters import fold
 from analytics.messages import Message, message
 
@@ -159,21 +159,34 @@ def is_tag(text: object) -> bool:
     return isinstance(text, str) and text.isprintable() and bool(text.split()) and len(text) <= TAG_LENGTH_MAX
 
 
+def payee(merchant_name: str | None, kind: str | None) -> str | None:
+    """What rules and corrections compare as the merchant of a booking of this type: of cash without one, CASH."""
+    return merchant_name or (CASH if kind in OF_CASH else None)
+
+
 def correction_keys(
-    *, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None, counterpart_name: str | None
+    *,
+    creditor_id: str | None,
+    counterpart_iban: str | None,
+    merchant_name: str | None,
+    counterpart_name: str | None,
+    kind: str | None = None,
 ) -> list[str]:
     """The keys under which a correction of a booking may be remembered, the surest first: "creditor:" and the creditor
-    id, "iban:" and the counterpart's IBAN, "merchant:" and "name:" with the merchant's and the counterpart's name.
+    id, "iban:" and the counterpart's IBAN, "merchant:" and "name:" with the merchant's and the counterpart's name. Of
+    cash the merchant comes first, since the others are those of one slip or machine.
 
     Pass None for all but the merchant of a payment intermediary: they stand for a thousand shops
     (`analytics.classification.intermediaries.is_intermediary`).
     """
-    known = (
+    known = [
         ("creditor", "counterpartCreditorId", creditor_id),
         ("iban", "counterpartIban", counterpart_iban),
-        ("merchant", "merchantName", merchant_name),
+        ("merchant", "merchantName", payee(merchant_name, kind)),
         ("name", "counterpartName", counterpart_name),
-    )
+    ]
+    if kind in OF_CASH:
+        known.insert(0, known.pop(2))
     return [f"{kind}:{comparable_value(field, value)}" for kind, field, value in known if value]
 
 

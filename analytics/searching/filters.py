@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from analytics.cashflow import at_border, left_out
+from analytics.classification.facts import CASH, OF_CASH
 from analytics.currencies import NO_RATES, foreign_currencies
 from analytics.frames import among
 from analytics.letters import fold, plain
@@ -25,7 +26,6 @@ Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncatego
 Sort = Literal["-bookingDate", "bookingDate", "-amount", "amount"]
 
 NAMES = ("merchant_name", "counterpart_name")
-CASH, OF_CASH = "Cash", ("cash_withdrawal", "cash_deposit")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -99,8 +99,8 @@ def in_order(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
 
 
 def merchant() -> pl.Expr:
-    """The name of a row's merchant, else of its counterpart, null for neither; an empty name is none. Without a
-    merchant cash is CASH, because each machine calls itself otherwise."""
+    """The name of a row's merchant, else of its counterpart, null for neither; an empty name is none. Cash
+    without a merchant is CASH."""
     merchant, counterpart = (pl.when(pl.col(name) != "").then(pl.col(name)) for name in NAMES)
     return pl.coalesce(merchant, pl.when(pl.col("type").is_in(OF_CASH)).then(pl.lit(CASH)), counterpart)
 

@@ -25,10 +25,10 @@ NAMELESS = "transactionId: this transaction names no payee or payer to remember.
 COMPARED = {
     "creditor": ("counterpartCreditorId", "creditor_id"),
     "iban": ("counterpartIban", "counterpart_iban"),
-    "merchant": ("merchantName", "merchant_name"),
+    "merchant": ("merchantName", transactions.MERCHANT),
     "name": ("counterpartName", "counterpart_name"),
 }
-"""By the kind of a correction's key (the part before its colon): the field of the interface, and the column."""
+"""By the kind of a correction's key (the part before its colon): the field of the interface, and the column in SQL."""
 
 
 def create_correction(
@@ -111,6 +111,7 @@ def key_of(row: Row) -> str | None:
         counterpart_iban=None if carries_for_others else row["counterpart_iban"],
         merchant_name=row["merchant_name"],
         counterpart_name=None if carries_for_others else row["counterpart_name"],
+        kind=row["type"],
     )
     return next(iter(keys), None)
 
@@ -121,16 +122,18 @@ def correction_id(key: str) -> str:
 
 
 def _decided(session: Session, user_id: str, key: str) -> list[Row]:
-    """The bookings for which the correction with this key decides, the latest booking date first."""
+    """The bookings for which the correction with this key decides, the latest booking date first, with the `value` that
+    the key compares."""
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
-    rows = transactions.rows_by_correction(session, user_id, kind)
-    return [row for row in rows if row[column] is not None and comparable_value(field, row[column]) == value]
+    rows = transactions.rows_by_correction(session, user_id, kind, column)
+    return [row for row in rows if row["value"] is not None and comparable_value(field, row["value"]) == value]
 
 
 def _shape(key: str, choice: ChosenCategory, decided: Sequence[Row]) -> Json:
     """The correction as JSON; `decided` are those of its bookings that the caller may read."""
-    names = [row["merchant_name"] or row["counterpart_name"] for row in decided]
+    name = "value" if key.startswith("merchant:") else "counterpart_name"
+    names = [row["merchant_name"] or row[name] for row in decided]
     return {
         "id": correction_id(key),
         "name": next((name for name in names if name), key.partition(":")[2]),

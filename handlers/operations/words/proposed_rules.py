@@ -1,8 +1,8 @@
 """GET /transactions/{id}/rule: proposes a rule for all bookings that are like one."""
 
+from analytics.classification.facts import OF_CASH
 from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.rules import VALUE_LENGTH_MAX
-from analytics.searching.filters import OF_CASH
+from analytics.classification.rules import VALUE_LENGTH_MAX, payee
 from handlers.names import Json
 from handlers.operations.selection import owner_of, readable_booking
 from handlers.web.errors import NotFound
@@ -40,11 +40,9 @@ def propose_rule(services: Services, request: Request, *, id: str) -> Json:
 
 def _compared_fields(row: Row) -> dict[str, str | None]:
     """The booking's values by the field that a rule would compare, the most reliable first; without creditor id and
-    IBAN for an intermediary, and of cash the merchant alone."""
-    by_name = {"merchantName": row["merchant_name"], "counterpartName": row["counterpart_name"]}
-    if row["type"] in OF_CASH:  # the name is that of one slip
-        return {"merchantName": row["merchant_name"]}
-    if is_intermediary(row["counterpart_name"]):
+    IBAN for an intermediary and for cash."""
+    by_name = {"merchantName": payee(row["merchant_name"], row["type"]), "counterpartName": row["counterpart_name"]}
+    if row["type"] in OF_CASH or is_intermediary(row["counterpart_name"]):
         return by_name
     by_key = {"counterpartCreditorId": row["creditor_id"], "counterpartIban": row["counterpart_iban"]}
     return {**by_key, **by_name}
