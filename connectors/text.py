@@ -27,6 +27,7 @@ _PLACEHOLDERS = frozenset(
 _CREDITOR_ID = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
+YEARS = range(1900, 2200)  # a day of any other is a mistake of whoever wrote it, and no calculation expects it
 _NONZERO = re.compile("[1-9]")
 _APPROXIMATE = re.compile(r"[0-9](?:[.,][0-9]*)?[eE]\+[0-9]{2,3}")  # what a spreadsheet has made of a long number
 _PLAIN_AMOUNT = {mark: re.compile(f"-?[0-9]{{1,11}}(?:[{mark}][0-9]{{1,4}})?") for mark in ".,"}
@@ -171,14 +172,14 @@ def _is_number(whole: str, fraction: str) -> bool:
 
 def parse_date(text: str) -> date:
     """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). Raises `ValueError`, also
-    for years before 1900 or after 2199."""
+    for a year outside of `YEARS`."""
     return _day(text.strip()[:10])
 
 
 @lru_cache(maxsize=4096)
 def _day(text: str) -> date:
     day = date.fromisoformat(text)
-    if not 1900 <= day.year <= 2199:
+    if day.year not in YEARS:
         raise ValueError("a year no booking has")
     return day
 

@@ -11,7 +11,7 @@ from analytics.letters import plain
 from connectors.bank_csv.currencies import currencies_called, one_currency
 from connectors.bank_csv.profile import Mark
 from connectors.bank_csv.vocabulary import MONTHS, WEEKDAYS
-from connectors.text import day_or_month_end, parse_amount
+from connectors.text import YEARS, day_or_month_end, parse_amount
 
 _PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")
 _NUMBER = re.compile(r"([^0-9]{0,16}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?)([^0-9]{0,16})")
@@ -238,7 +238,7 @@ def _day(match: re.Match[str]) -> date:
     year = int(groups["year"])
     if len(groups["year"]) == 2:
         year += 2000 if year < 80 else 1900
-    if not 1900 <= year <= 2199:
+    if year not in YEARS:
         raise ValueError("a year no booking has")
     month = int(groups["month"]) if groups.get("month") else _month(groups["name"])
     if not 1 <= month <= 12:

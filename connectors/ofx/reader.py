@@ -22,6 +22,7 @@ from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX
 from connectors.ofx.tokens import Token, declared_charset, decode_value, tokens
 from connectors.text import (
+    YEARS,
     clean,
     clean_key,
     clean_purpose,
@@ -323,7 +324,7 @@ class _TagReader(Struct):
             return None
         match = _DAY.fullmatch(text)
         try:
-            if match is None or not 1900 <= int(match[1]) <= 2199 or not 1 <= int(match[2]) <= 12:
+            if match is None or int(match[1]) not in YEARS or not 1 <= int(match[2]) <= 12:
                 raise ValueError("not a date")
             return day_or_month_end(int(match[1]), int(match[2]), int(match[3]))
         except ValueError:

@@ -31,7 +31,7 @@ from connectors.connector import (
     UserActionRequired,
 )
 from connectors.outgoing_http import Provider
-from connectors.text import clean, clean_key, clean_purpose, is_currency, parse_amount
+from connectors.text import YEARS, clean, clean_key, clean_purpose, is_currency, parse_amount
 
 SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts off more, and only says so in `errlist`
 TOKEN_CHARACTERS_MAX = 2_000
@@ -301,9 +301,12 @@ def _day(members: Mapping[str, Any], name: str) -> date | None:
     if seconds is None or seconds == 0:
         return None
     try:
-        return datetime.fromtimestamp(int(seconds), UTC).date()
+        day = datetime.fromtimestamp(int(seconds), UTC).date()
+        if day.year not in YEARS:
+            raise ValueError("a year no booking has")
     except (TypeError, ValueError, OverflowError, OSError) as error:
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"{name} is no moment") from error
+    return day
 
 
 def _seconds(moment: datetime) -> int:

@@ -11,6 +11,7 @@ from analytics.messages import message
 from analytics.minor_digits import in_digits
 from analytics.records import AccountRecord, Batch, StatementRecord
 from auth.principal import Principal
+from connectors.text import YEARS
 from handlers import json_shapes
 from handlers.json_shapes import members, money
 from handlers.names import Json
@@ -18,6 +19,7 @@ from handlers.operations.imports import rebuilding
 from handlers.operations.selection import covered_accounts, owner_of
 from handlers.web.errors import BadRequest, Conflicting, NotFound
 from handlers.web.request import Answer, Request
+from handlers.web.steps.parameters import read_date
 from handlers.work.cache.user_data import UserData
 from handlers.work.services import Services
 from handlers.work.sync.statement_files import ConnectionBusy, FileImport
@@ -144,10 +146,12 @@ def say_balance(services: Services, request: Request, *, id: str, body: Mapping[
     """Store what the user says an account held at the end of a day, as an import of its own, which can be undone like
     any other; return its id and the balance that the account now has. Raises NotFound, BadRequest and Conflicting."""
     user, clock = services.user(owner_of(request)), services.clock
-    account, day = _find(services, request.principal, id), date.fromisoformat(body["date"])
+    account, day = _find(services, request.principal, id), read_date(body["date"])
     amount = Decimal(str(body["amount"]))
     if day > clock.today():
         raise BadRequest("date: must not be after today")
+    if day.year not in YEARS:
+        raise BadRequest("date: must not be before {first}", first=YEARS.start)
     if amount != in_digits(amount, account.currency):
         raise BadRequest("amount: has more digits after the point than {currency}", currency=account.currency)
     report = FileImport(user_id=user.id, name=f"balance-{day}")

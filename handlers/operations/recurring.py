@@ -24,7 +24,7 @@ from handlers.names import Json
 from handlers.operations.selection import owner_of, selected_accounts, selected_or_all
 from handlers.web.errors import BadRequest, NotFound
 from handlers.web.request import Answer, Request
-from handlers.web.steps.parameters import Unreadable, read_date
+from handlers.web.steps.parameters import read_date
 from handlers.work.cache.user_data import Need, UserData
 from handlers.work.services import Services
 from handlers.work.sync.detection import recurring_in, recurring_of
@@ -194,10 +194,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
     Raises BadRequest, also for one that was added before under another name."""
     user_id, today = owner_of(request), services.clock.today()
     database = services.of(user_id)
-    try:
-        next_day = read_date(body["nextExpected"])
-    except Unreadable as error:
-        raise BadRequest("nextExpected: {reason}", reason=message(str(error))) from error
+    next_day = read_date(body["nextExpected"])
 
     def work(session: Transaction) -> Json:
         everything = selected_or_all(accounts.of_user(session, user_id), None, request.principal)

@@ -15,6 +15,7 @@ from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.web.errors import BadRequest, Conflicting, Forbidden, NotFound
 from handlers.web.request import Answer, Request
+from handlers.web.steps.parameters import read_moment
 from handlers.work.services import Services
 from storage import accounts, connections
 from storage.oauth import grants
@@ -152,12 +153,9 @@ def _terms(services: Services, user: User, body: Mapping[str, Any], *, known: fr
 def _end(services: Services, moment: str | None) -> datetime | None:
     if moment is None:
         return None
-    try:
-        ends_at = datetime.fromisoformat(moment)
-    except ValueError:
-        ends_at = services.clock.now_in_utc()
-    if ends_at.tzinfo is None or ends_at <= services.clock.now_in_utc():
-        raise BadRequest("endsAt: must be a moment to come, with its time zone")
+    ends_at = read_moment(moment)
+    if ends_at <= services.clock.now_in_utc():
+        raise BadRequest("endsAt: must be a moment to come")
     return ends_at
 
 

@@ -320,6 +320,8 @@ def test_a_balance_that_its_person_says_counts_goes_on_with_what_is_booked_and_i
     assert held()[0] == 7  # the bank's, of a later day
     for refused in (
         {"date": "2026-12-24", "amount": 1},
+        {"date": "1899-12-31", "amount": 1},
+        {"date": "", "amount": 1},
         {"date": "2026-11-03", "amount": 1.005},
         {"date": "2026-11-03"},
     ):

@@ -244,6 +244,7 @@ def refused(source: SimpleFin, connection: Connection) -> tuple[type[SourceError
         ({"accounts": [{**ACCOUNT, "balance-date": "soon"}]}, "balance-date is no moment"),
         ({"accounts": [{**ACCOUNT, "balance-date": [1]}]}, "balance-date is no moment"),
         ({"accounts": [{**ACCOUNT, "transactions": [{**BOOKED, "posted": 10**20}]}]}, "posted is no moment"),
+        ({"accounts": [{**ACCOUNT, "balance-date": 253402300799}]}, "balance-date is no moment"),  # the year 9999
     ],
 )
 def test_an_answer_that_is_not_of_the_protocol_is_damaged(

@@ -13,6 +13,7 @@ from handlers.operations.notices.covered import may_see
 from handlers.operations.selection import owner_of
 from handlers.web.errors import BadRequest, NotFound
 from handlers.web.request import Request
+from handlers.web.steps.parameters import read_date
 from handlers.work.services import Services
 from storage import accounts
 from storage.database import Session, Transaction
@@ -109,10 +110,7 @@ def _until(body: Mapping[str, Any], today: date) -> date | None:
         return None
     if body.get("until") is None:
         raise BadRequest("until: the day on which it is told again")
-    try:
-        until = date.fromisoformat(body["until"])
-    except ValueError as error:
-        raise BadRequest("until: must be a date written YYYY-MM-DD") from error
+    until = read_date(body["until"])
     if not today < until <= today + SNOOZED_MAX:
         raise BadRequest(f"until: after today, and at most {SNOOZED_MAX.days} days ahead")
     return until

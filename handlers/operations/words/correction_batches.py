@@ -1,7 +1,6 @@
 """POST /corrections/batch: one category for all bookings that match filters, each as if it were chosen for it alone."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +17,7 @@ from handlers.operations.selection import selected_or_all
 from handlers.operations.words import changed_rows
 from handlers.web.errors import BadRequest, Conflicting
 from handlers.web.request import Request
+from handlers.web.steps.parameters import read_date
 from handlers.work.cache.user_data import Need
 from handlers.work.services import Services
 from storage.annotations import correction_batches
@@ -57,11 +57,8 @@ def _filters(given: Mapping[str, Any]) -> Filters:
     said = {name: value for name, value in given.items() if value not in (None, "")}
     if not said:
         raise BadRequest("filter: must say something; all transactions are never meant")
-    for name in ("dateFrom", "dateTo"):
-        try:
-            said[name] = date.fromisoformat(said[name]) if name in said else None
-        except ValueError:
-            raise BadRequest("filter: {name} must be a day", name=name) from None
+    for name in said.keys() & {"dateFrom", "dateTo"}:
+        said[name] = read_date(said[name])
     return Filters(**{python_name(name): value for name, value in said.items()})
 
 

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from jsonschema import ValidationError
+from jsonschema import FormatChecker, ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
+from analytics.messages import message
 from handlers.web.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
 from handlers.web.framework import Draft4RequestValidator
-from handlers.web.steps.parameters import form_fields
+from handlers.web.steps.parameters import Unreadable, form_fields, read_date, read_moment
 from handlers.web.steps.request_headers import check_length, header
 
 BODY_BYTES_MAX = 65_536
@@ -28,6 +29,10 @@ RULES = {
     "minLength": "must have at least {} characters",
 }
 """The sentence of each rule of a schema, by its JSON Schema keyword."""
+
+FORMATS = FormatChecker(formats=())
+for _name, _read in (("date", read_date), ("date-time", read_moment)):
+    FORMATS.checks(_name, raises=Unreadable)(lambda value, read=_read: not isinstance(value, str) or bool(read(value)))
 
 
 class Body:
@@ -76,13 +81,13 @@ async def _content(headers: list[tuple[bytes, bytes]], receive: Receive) -> byte
 
 def _reader(kind: str, schema: Mapping[str, Any]) -> Callable[[bytes], Any]:
     decode = {JSON: _json, FORM: form_fields}[kind]
-    validator = Draft4RequestValidator(schema)
+    validator = Draft4RequestValidator(schema, format_checker=FORMATS)
 
     def read(content: bytes) -> Any:
         value = decode(content)
         error = next(validator.iter_errors(value), None)
         if error is not None:
-            raise BadRequest(_sentence(error))
+            raise _refusal(error)
         return value
 
     return read
@@ -95,12 +100,15 @@ def _json(content: bytes) -> Any:
         raise BadRequest("body: must be JSON in UTF-8") from None
 
 
-def _sentence(error: ValidationError) -> str:
-    """A sentence on what is wrong, made from the rule of the contract; the client's own bytes are never repeated."""
+def _refusal(error: ValidationError) -> BadRequest:
+    """What is wrong, said by the rule of the contract; the client's own bytes are never repeated."""
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-    rule = {"required": "must have {}", "pattern": "contains characters that are not allowed", **RULES}
-    allowed = rule.get(str(error.validator), "is not what the contract allows")
-    return f"{place.lstrip('.') or 'body'}: {in_words(allowed, error)}"
+    if isinstance(error.cause, Unreadable):
+        reason = message(str(error.cause))
+    else:
+        rule = {"required": "must have {}", "pattern": "contains characters that are not allowed", **RULES}
+        reason = message(in_words(rule.get(str(error.validator), "is not what the contract allows"), error))
+    return BadRequest("{name}: {reason}", name=place.lstrip(".") or "body", reason=reason)
 
 
 def in_words(rule: str, error: ValidationError) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
@@ -177,6 +177,18 @@ def read_date(text: str) -> date:
         except ValueError:
             pass
     raise Unreadable("must be a calendar date of the form YYYY-MM-DD")
+
+
+def read_moment(text: str) -> datetime:
+    """The moment of a text such as 2027-03-31T22:00:00Z, in UTC; raises Unreadable for any other, and for one without
+    a time zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise Unreadable("must be a moment with its time zone, such as 2027-03-31T22:00:00Z")
 
 
 def _text_reader(schema: Schema) -> TextReader:
