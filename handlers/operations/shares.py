@@ -10,6 +10,7 @@ from typing import Any
 
 from auth.people.shares import Shared, Unoffered
 from auth.principal import PAGE
+from connectors.text import YEARS
 from handlers.json_shapes import instant
 from handlers.names import Json
 from handlers.operations.selection import owner_of
@@ -154,8 +155,8 @@ def _end(services: Services, moment: str | None) -> datetime | None:
     if moment is None:
         return None
     ends_at = read_moment(moment)
-    if ends_at <= services.clock.now_in_utc():
-        raise BadRequest("endsAt: must be a moment to come")
+    if ends_at <= services.clock.now_in_utc() or ends_at.year not in YEARS:
+        raise BadRequest("endsAt: must be a moment to come, before {year}", year=YEARS.stop)
     return ends_at
 
 

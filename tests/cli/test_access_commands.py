@@ -265,6 +265,7 @@ def test_accounts_are_shared_by_command(run: Run) -> None:
     (made,) = run("shares", "add", receiver, "--user", giver, "--until", "2099-03-31").lines
     assert run("shares", "list", "--user", giver).lines == [f"{made}\tto {receiver}\toffered\t2099-03-31T22:00+00:00"]
     assert run("shares", "add", receiver, "--user", giver).failed_with("already")
+    assert run("shares", "add", receiver, "--user", giver, "--until", "9999-12-31").failed_with("a day before 2200")
     assert run("shares", "add", giver, "--user", giver).failed_with("Nobody shares with themselves.")
     assert run("shares", "accept", made, "--user", giver).failed_with("There is no such offer.")
     assert run("shares", "accept", made, "--user", receiver).code == 0

@@ -135,6 +135,7 @@ def test_what_cannot_be_offered_is_said(two: Served) -> None:
         ({"person": "ben", "endsAt": "soon"}, 400, "endsAt: must be a moment with its time zone"),
         ({"person": "ben", "endsAt": "2030-01-01T00:00:00"}, 400, "endsAt: must be a moment with its time zone"),
         ({"person": "ben", "endsAt": "9999-12-31T23:59:59-01:00"}, 400, "endsAt: must be a moment with its time zone"),
+        ({"person": "ben", "endsAt": "9999-12-31T23:59:59Z"}, 400, "endsAt: must be a moment to come, before 2200"),
         ({"person": " "}, 400, "person"),
         ({}, 400, ""),
         ({"person": "EVA"}, 409, "person: is yourself"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 from auth.people.shares import Shared, Unoffered
+from connectors.text import YEARS
 from handlers.commands.control_socket import CommandError, Report
 from handlers.work.services import Services
 from storage import accounts
@@ -93,4 +94,6 @@ def _state(share: Share, life: str) -> str:
 
 
 def _end_of(day: date, services: Services) -> datetime:
+    if day.year not in YEARS:
+        raise CommandError(f"--until: a day before {YEARS.stop}.")
     return datetime.combine(day + timedelta(days=1), time(), services.settings.time_zone).astimezone(UTC)
