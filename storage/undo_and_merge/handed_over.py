@@ -1,6 +1,7 @@
 """What a share hands over, in the receiver's ledger: contributions like those of a bank, from which the accounts are
 rebuilt. So what the giver takes back, or shares no more, leaves as if it had never been."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -9,16 +10,17 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace as replace_fields
 
-from analytics.records import AccountRecord
+from analytics.records import AccountRecord, TransactionRecord
 from storage import connections, detections
 from storage.annotations import anchors, annotations
 from storage.connections import AT_ONCE, SHARED, StoredConnection
 from storage.database import Session, Transaction, as_json, set_values
 from storage.events import outbox
-from storage.importing import contributions
+from storage.importing import contributions, lent_bookings
 from storage.importing.account_identity import Owner, owner, still_there
 from storage.importing.batches import ReadBatch
 from storage.importing.contributions import Contribution
+from storage.importing.matching.stored_bookings import IN_FULL, as_record
 from storage.importing.teller import Teller
 from storage.notices import stored
 from storage.undo_and_merge.rebuild import rebuild
@@ -49,6 +51,30 @@ def own_tellings(session: Session, user_id: str, account_ids: Sequence[str]) -> 
         for each in contributions.of_accounts(session, user_id, account_ids)
         if kinds.get(each.connection_id) not in SHARED
     ]
+
+
+def shown_for_others(session: Session, user_id: str) -> dict[str, dict[str, list[TransactionRecord]]]:
+    """What this person's own banks and files have told about accounts in question (the inner keys) and others show for
+    them (the outer keys): these bookings, and as many more of their day and amount as both accounts have, so that
+    whoever counts finds the former new."""
+    found: dict[str, dict[str, list[TransactionRecord]]] = {}
+    of_shares = connections.of_shares(session, user_id)
+    lent = lent_bookings.lent(session, user_id).sort("owner", "id")
+    for (holder, asked), of_both in lent.group_by("account_id", "owner", maintain_order=True):
+        rows = session.rows(
+            f"SELECT {IN_FULL}, account_id, connection_id FROM transactions WHERE user_id = $1"
+            " AND (account_id = $2 OR id = ANY($3::TEXT[])) AND NOT is_adjusting_entry ORDER BY booking_date, id",
+            *(user_id, asked, of_both["id"].to_list()),
+        )
+        told = [row for row in rows if row["connection_id"] not in of_shares]
+        shown, own = ([row for row in told if row["account_id"] == id_] for id_ in (holder, asked))
+        number = Counter((row["amount"], row["booking_date"]) for row in shown)
+        dates = lent_bookings.dates_by_amount(session, user_id, str(holder))
+        for amount, day in number:
+            in_both = [row for row in own if (row["amount"], row["booking_date"]) == (amount, day)]
+            shown += in_both[: dates[amount].count(day) - number[amount, day]]
+        found.setdefault(str(holder), {})[str(asked)] = [as_record(row) for row in shown]
+    return found
 
 
 def connections_of(session: Session, user_id: str, giver: str) -> list[str]:

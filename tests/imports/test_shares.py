@@ -27,7 +27,7 @@ from storage import accounts, connections, transactions, users
 from storage.annotations import annotations, of_shares
 from storage.annotations.annotation import Annotation
 from storage.database import Transaction
-from storage.importing import derivation, ingest
+from storage.importing import derivation, ingest, same_accounts
 from storage.importing.batches import read_batch
 from storage.notices import stored
 from storage.oauth import grants, shares
@@ -838,3 +838,41 @@ def test_what_the_receiver_said_of_their_own_booking_that_a_shared_account_showe
     assert home.services.authorization.shares.end(home.eva, made.id)
     home.settle()
     assert {purpose: note for purpose, (_, note) in said(home, home.ben).items() if note} == {"his alone": "mine"}
+
+
+@pytest.mark.requirement("household.shares")
+@pytest.mark.parametrize("is_joint", [False, True])
+def test_what_a_shared_account_shows_for_one_in_question_is_handed_over_whatever_is_answered(
+    home: Home, *, is_joint: bool
+) -> None:
+    coffees = [booking(f"2026-11-0{day}", "-3.00", "Coffee") for day in range(2, 6)]
+    rest = [booking("2026-11-02", "-4.00", "Bread"), booking("2026-11-03", "-5.00", "Milk")]
+    home.bring(home.eva, GIRO, *coffees, *rest)
+    if is_joint:
+        home.bring(home.ben, GIRO, *coffees, *rest)
+    later = [booking("2026-11-05", "-3.00", "Coffee"), booking("2026-11-06", "-3.00", "Coffee")]
+    home.bring(home.eva, BRIDGED, *coffees, *rest, *later, connector="files")
+    giro, bridged = home.account(home.eva, GIRO.iban), home.account(home.eva, None)
+    home.share(Terms(accounts=(giro,)))
+
+    def coffees_shown() -> int:
+        home.settle()
+        found = home.services.of(home.eva.id).rows(
+            "SELECT booking_date, amount, purpose FROM transactions WHERE user_id = $1 AND account_id = $2",
+            *(home.eva.id, giro),
+        )
+        shown = [row[1:] for row in home.rows(home.ben)]
+        assert shown == sorted(tuple(row.values()) for row in found)
+        return sum(purpose == "Coffee" for *_, purpose in shown)
+
+    assert coffees_shown() == 6
+    home.bring(home.eva, GIRO, booking("2026-11-06", "-3.00", "Coffee"))
+    assert coffees_shown() == 6
+    now = home.services.clock.now()
+    home.merge(home.eva, bridged, giro)
+    assert coffees_shown() == 6
+    home.services.alone(home.eva.id, lambda s: merges.separate(s, user=home.eva, source_id=bridged, now=now))
+    assert coffees_shown() == 6
+    show = partial(same_accounts.hide, user_id=home.eva.id, account_id=bridged, is_hidden=False, now=now)
+    home.services.alone(home.eva.id, show)
+    assert coffees_shown() == 5

@@ -4,14 +4,16 @@ where they differ, what the giver's own banks and files have told with what the 
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
 
-from analytics.records import AccountRecord
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from auth.people.shares import Shares
 from auth.tokens.access_check import coverage_of
 from connectors.sources import household
@@ -28,6 +30,7 @@ from storage.importing import contributions
 from storage.importing.batches import read_batch
 from storage.importing.contributions import Contribution
 from storage.importing.matching import booking_keys
+from storage.importing.spool import wording_of
 from storage.oauth import shares
 from storage.oauth.shares import Share
 from storage.undo_and_merge import handed_over
@@ -45,15 +48,23 @@ Done = Literal["nothing", "a piece", "all", "outdated"]
 log = logging.getLogger("bankdata.shares")
 
 
+class UnreadPiece(Struct, frozen=True):
+    """What is read for a SharedPiece, whose fields it has, once it is handed over."""
+
+    told_by: str
+    is_of_file: bool
+    source_id: str | None
+    imported_at: datetime
+    records: Callable[[], Iterable[Record]]
+
+
 class Offered(Struct, frozen=True):
-    """What the giver's own banks and files have told about one shared account, in its order: each by its id, with
-    whether a file told it. `own_source` is the source id of what the account is itself: what else there is, the giver
-    has merged into it."""
+    """What the giver's own banks and files have told about one shared account, in its order, each by its id; last comes
+    what it shows for accounts in question."""
 
     account: StoredAccount
     described: AccountRecord
-    own_source: str
-    pieces: Mapping[str, tuple[Contribution, bool]]
+    pieces: Mapping[str, UnreadPiece]
 
 
 class _Outdated(Exception):
@@ -116,7 +127,7 @@ class Households(Struct, frozen=True, kw_only=True):
         offered = self._offered(giver, share) if goes_on and giver is not None else {}
         if not self._hold_back(share, receiver, offered):
             return False
-        done = self._replace(share, receiver, giver, offered)
+        done = self._replace(share, receiver, offered)
         if done == "nothing" and goes_on:
             done = self._lend_lines(share, receiver, offered)
         if done == "nothing" and goes_on and share.with_words and giver is not None:
@@ -145,10 +156,43 @@ class Households(Struct, frozen=True, kw_only=True):
                 each for each in accounts.of_user(session, giver.id) if coverage is None or coverage.covers(each.id)
             ]
             told = handed_over.own_tellings(session, giver.id, [each.id for each in owned])
+            shown = handed_over.shown_for_others(session, giver.id)
         by_account: dict[str, list[tuple[Contribution, bool]]] = defaultdict(list)
         for each in told:
             by_account[each[0].account_id].append(each)
-        return {each.id: _offer(share, giver, each, by_account[each.id]) for each in owned if each.id in by_account}
+        return {
+            each.id: self._offer(share, giver, each, by_account[each.id], shown.get(each.id, {}))
+            for each in owned
+            if each.id in by_account
+        }
+
+    def _offer(
+        self,
+        share: Share,
+        giver: User,
+        account: StoredAccount,
+        told: Sequence[tuple[Contribution, bool]],
+        shown: Mapping[str, Sequence[TransactionRecord]],
+    ) -> Offered:
+        """What was told about an account, which is described as the giver's bank told it first, by the giver's id and
+        present IBAN. It is itself what has this IBAN; where none of its sources had it, the one that it began with:
+        what else there is, the giver has merged into it, or may (`shown`, by account in question)."""
+        first = told[0][0].blocks[0].account
+        described = household.account_of(first, key=account.id, iban=account.iban, giver=giver.name)
+        by_iban = booking_keys.account_id(user_name=giver.name, connection_id="", account=described)
+        own_source = by_iban if any(each.source_id == by_iban for each, _ in told) else account.id
+        place, pieces = f"{share.id}:{account.id}", {}
+        for each, is_of_file in told:
+            whose, source = ("own", None) if each.source_id == own_source else ("merged", each.source_id)
+            id_ = f"{place}:{each.sequence}:{each.imported_at:%Y%m%d%H%M%S%f}:{whose}"
+            read = partial(contributions.records, self.store.of(giver.id), giver.id, each)
+            pieces[id_] = UnreadPiece(each.connection_id, is_of_file, source, each.imported_at, read)
+        for source, bookings in shown.items():
+            records = [first, *bookings, StatementRecord()]
+            id_ = f"{place}:{source}:{sha256(b''.join(map(wording_of, bookings))).hexdigest()}:shown"
+            is_of_file, latest = False, told[-1][0].imported_at
+            pieces[id_] = UnreadPiece(source, is_of_file, source, latest, partial(iter, records))
+        return Offered(account, described, pieces)
 
     def _hold_back(self, share: Share, receiver: User, offered: Mapping[str, Offered]) -> bool:
         """See to it that no app of the receiver sees an account that only this share tells; True once that is so in
@@ -168,7 +212,7 @@ class Households(Struct, frozen=True, kw_only=True):
         self.forget_access()
         return not dropped and held <= set(share.held)
 
-    def _replace(self, share: Share, receiver: User, giver: User | None, offered: Mapping[str, Offered]) -> Done:
+    def _replace(self, share: Share, receiver: User, offered: Mapping[str, Offered]) -> Done:
         """Bring the receiver's accounts up to what is offered, or nearer to that by a piece. It is outdated, with
         nothing committed, if that or the terms have changed meanwhile: the next round looks again."""
         own, now = self.store.of(receiver.id), self.clock.now()
@@ -191,7 +235,7 @@ class Households(Struct, frozen=True, kw_only=True):
         if not gone and not coming:
             return "nothing"
         piece = coming if gone else coming[:PIECES_MAX]  # what is told anew is never there in part
-        new = [each for wanted, id_ in piece for each in self._read(giver, wanted, id_)] if giver is not None else []
+        new = [each for wanted, id_ in piece for each in self._read(wanted, id_)]
 
         def work(session: Transaction) -> None:
             session.hold(receiver.id)
@@ -252,20 +296,17 @@ class Households(Struct, frozen=True, kw_only=True):
         self.store.for_everybody().atomically(lambda session: shares.note_words(session, share.id, digest))
         return "all"
 
-    def _read(self, giver: User, wanted: Offered, id_: str) -> Iterator[SharedPiece]:
-        told_once, is_of_file = wanted.pieces[id_]
-        told = ToldOnce(id_, contributions.records(self.store.of(giver.id), giver.id, told_once))
-        for batch in household.batches([told], account=wanted.described):
-            content = read_batch(batch, today=self.clock.today())
-            source = told_once.source_id if told_once.source_id != wanted.own_source else None
+    def _read(self, wanted: Offered, id_: str) -> Iterator[SharedPiece]:
+        piece = wanted.pieces[id_]
+        for batch in household.batches([ToldOnce(id_, piece.records())], account=wanted.described):
             yield SharedPiece(
                 id=batch.id,
-                told_by=told_once.connection_id,
-                is_of_file=is_of_file,
-                source_id=source,
-                imported_at=told_once.imported_at,
+                told_by=piece.told_by,
+                is_of_file=piece.is_of_file,
+                source_id=piece.source_id,
+                imported_at=piece.imported_at,
                 account=wanted.described,
-                content=content,
+                content=read_batch(batch, today=self.clock.today()),
             )
 
 
@@ -284,18 +325,3 @@ def _targets(session: Transaction, share: Share, receiver: User, offered: Mappin
         id_: handed_over.target(session, receiver, share.giver_name, each.described).account_id
         for id_, each in offered.items()
     }
-
-
-def _offer(share: Share, giver: User, account: StoredAccount, told: Sequence[tuple[Contribution, bool]]) -> Offered:
-    """What was told about an account, which is described as the giver's bank told it first, by the giver's id and
-    present IBAN. It is itself what has this IBAN; where none of its sources had it, the one that it began with."""
-    first = told[0][0].blocks[0].account
-    described = household.account_of(first, key=account.id, iban=account.iban, giver=giver.name)
-    by_iban = booking_keys.account_id(user_name=giver.name, connection_id="", account=described)
-    own_source = by_iban if any(each.source_id == by_iban for each, _ in told) else account.id
-    pieces = {}
-    for each, is_of_file in told:
-        moment = f"{each.imported_at:%Y%m%d%H%M%S%f}"
-        whose = "own" if each.source_id == own_source else "merged"
-        pieces[f"{share.id}:{account.id}:{each.sequence}:{moment}:{whose}"] = (each, is_of_file)
-    return Offered(account, described, own_source, pieces)
