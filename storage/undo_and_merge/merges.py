@@ -140,13 +140,15 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
 
 def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str, continues: bool = False) -> bool:
     """Whether the IBANs of two accounts differ that may be one all the same, because the one `continues` the other, or
-    the user is being asked whether it does. Raises NotOneAccount for one and the same account, and where currency, kind
-    or IBAN differ otherwise; one's balance would replace the other's."""
+    the user is being asked whether it does. Raises NotOneAccount for one and the same account, where currency, kind or
+    IBAN differ otherwise (one's balance would replace the other's), and where somebody shares one of them, unless the
+    user is being asked whether theirs is that one."""
     if source_id == target_id:
         raise NotOneAccount("These are already one account.")
-    one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
-    told = connections.accounts_of(session, user_id)
-    by = {id_ for id_, brought in told.items() if brought & {source_id, target_id}}
+    owned = {each.id: each for each in accounts.every(session, user_id)}
+    one, other = owned[source_id], owned[target_id]
+    kept = {source_id} if one.same_as == target_id else {source_id, target_id}
+    by = {id_ for id_, brought in connections.accounts_of(session, user_id).items() if brought & kept}
     if connections.is_any_shared(session, user_id, by):
         raise NotOneAccount("An account that somebody shares cannot be merged: apps would see what is not for them.")
     difference = one.difference(other)

@@ -876,3 +876,35 @@ def test_what_a_shared_account_shows_for_one_in_question_is_handed_over_whatever
     show = partial(same_accounts.hide, user_id=home.eva.id, account_id=bridged, is_hidden=False, now=now)
     home.services.alone(home.eva.id, show)
     assert coffees_shown() == 5
+
+
+@pytest.mark.requirement("household.shares")
+@pytest.mark.parametrize("connector", ["demo", "files"])
+def test_a_new_account_of_the_receiver_may_be_the_one_that_is_shared_and_is_theirs_alone_after_the_end(
+    home: Home, connector: str
+) -> None:
+    same = [*IN_WORDS_OF_A_BANK, booking("2026-11-04", "-7.00", "c")]
+    home.bring(home.eva, GIRO, *same, closing("82"))
+    made = home.share()
+    home.settle()
+    home.bring(home.ben, BRIDGED, *same, booking("2026-11-07", "-77.00", "his alone"), connector=connector)
+    bridged, giro = home.account(home.ben, None), home.account(home.ben, GIRO.iban)
+
+    def of_ben() -> list[tuple[Any, Any]]:
+        home.settle()
+        return [(home.account(home.ben, iban), purpose) for iban, _, _, purpose in home.rows(home.ben)]
+
+    every = [(giro, purpose) for purpose in ("Lastschrift a", "Lastschrift b", "c", "his alone")]
+    home.merge(home.ben, bridged, giro)
+    assert of_ben() == every
+    assert home.covers(giro) == (connector == "demo"), "as if its IBAN had said so"
+    now = home.services.clock.now()
+    home.services.alone(home.ben.id, lambda s: merges.separate(s, user=home.ben, source_id=bridged, now=now))
+    home.settle()
+    assert not home.covers(giro)
+    home.merge(home.ben, bridged, giro)
+    assert home.services.authorization.shares.end(home.eva, made.id)
+    assert of_ben() == every
+    assert home.covers(giro)
+    home.services.alone(home.ben.id, lambda s: merges.separate(s, user=home.ben, source_id=bridged, now=now))
+    assert of_ben() == [(bridged, purpose) for _, purpose in every]
