@@ -241,6 +241,7 @@ def test_the_official_client_asks_its_person_and_hears_that_accounts_have_change
                     f"{address}/api/v1/imports?filename=a.csv",
                     content=b"Datum;Name;Betrag EUR\n02.02.2026;Eva;-8,50\n",
                     headers={"Authorization": f"Bearer {ours}", "Content-Type": "application/octet-stream"},
+                    timeout=60,
                 )
                 assert imported.json()["error"] is None
                 async for event in news:
