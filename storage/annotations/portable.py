@@ -43,9 +43,10 @@ from storage.annotations.own_categories import OWN_ID
 from storage.annotations.targets import Target, TooManyTargets
 from storage.database import Session, Transaction
 from storage.importing.batches import CURRENCY
+from storage.importing.rows import AMOUNT_END
 
 Json = Mapping[str, Any]
-UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # unit and limit of amounts in the store
+UNIT = Decimal("0.00001")  # of amounts in the store
 
 
 class InvalidWords(Saying):

@@ -12,6 +12,7 @@ from analytics.records import TEXTS
 as_json = Encoder().encode
 DIGITS_BEFORE_POINT_MAX = 15
 DECIMALS_MAX = 5  # some banks state five
+AMOUNT_END = 10**DIGITS_BEFORE_POINT_MAX  # of what the store holds
 
 CHARACTERS_MAX = {
     "counterpart_name": 1000,

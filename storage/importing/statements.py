@@ -16,7 +16,7 @@ from analytics.statements.told import DAY, number, told_statements
 from storage.changes import feed
 from storage.database import Row, Session, set_values
 from storage.importing.matching.booking_keys import transaction_id
-from storage.importing.rows import FLAGS
+from storage.importing.rows import AMOUNT_END, FLAGS
 from storage.importing.teller import Teller
 from storage.journal import Change
 
@@ -134,7 +134,8 @@ def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
 def _set_balance(teller: Teller, account_id: str, known: Sequence[Row]) -> None:
     """Set the account's balance to the closing balance of the newest of these statements; see `_last_of_a_day` for
     several on one day. A statement that is dated ahead is one of the day on which it came, because later ones know
-    more. What a person says of a day goes on with all that is booked since, because nobody says it anew."""
+    more. What a person says of a day goes on with all that is booked since, as far as the store holds the sum, because
+    nobody says it anew."""
     by_day: dict[date, list[Row]] = defaultdict(list)
     for row in known:
         by_day[min(row["closing_date"], row["received_at"].date())].append(row)
@@ -149,8 +150,9 @@ def _set_balance(teller: Teller, account_id: str, known: Sequence[Row]) -> None:
                 " AND account_id = $2 AND NOT is_adjusting_entry AND booking_date > $3 AND booking_date <= $4",
                 *(teller.user.id, account_id, newest["closing_date"], teller.now.date()),
             )
-            if since["last"] is not None:
-                stated = {"balance": newest["closing"] + since["moved"], "balance_date": since["last"]}
+            balance = newest["closing"] + (since["moved"] or 0)
+            if since["last"] is not None and abs(balance) < AMOUNT_END:
+                stated = {"balance": balance, "balance_date": since["last"]}
         set_values(teller.session, "accounts", {"user_id": teller.user.id, "id": account_id}, **stated)
 
 
@@ -236,7 +238,8 @@ def _settle_gaps(teller: Teller, account_id: str, missing: pl.DataFrame) -> list
 
 def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl.DataFrame:
     """The adjusting entries that the account needs, as GAPS: one for each amount that moved between two statements
-    without a known booking. Statements that close after `last_day` do not count."""
+    without a known booking, but for those beyond what the store holds. Statements that close after `last_day` do not
+    count."""
     stated = session.frame(
         f"SELECT {', '.join(STATED)} FROM statements WHERE user_id = $1 AND account_id = $2 AND is_authoritative"
         " AND closing_date <= $3 ORDER BY closing_date, opening_date, sequence, received_at, position",
@@ -256,8 +259,9 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
         identity = f"gap:{gap.earlier.last}:{gap.later.first}:{gap.later.sequence or ''}#1"
         day = max(gap.earlier.last, gap.later.first - DAY)
         found.append((transaction_id(account_id, identity), identity, day, gap.amount))
-    missing = pl.DataFrame(found, schema=GAPS, orient="row")
-    return missing.group_by(pl.exclude("amount"), maintain_order=True).agg(pl.col("amount").sum().cast(MONEY))
+    missing = pl.DataFrame(found, schema={**GAPS, "amount": FIGURE}, orient="row")
+    missing = missing.group_by(pl.exclude("amount"), maintain_order=True).agg(pl.col("amount").sum())
+    return missing.filter(pl.col("amount").abs() < AMOUNT_END).cast({"amount": MONEY})
 
 
 def _adjusting_rows(teller: Teller, account_id: str, missing: pl.DataFrame) -> pl.DataFrame:

@@ -323,6 +323,7 @@ def test_a_balance_that_its_person_says_counts_goes_on_with_what_is_booked_and_i
         {"date": "1899-12-31", "amount": 1},
         {"date": "", "amount": 1},
         {"date": "2026-11-03", "amount": 1.005},
+        {"date": "2026-11-03", "amount": 10**15},
         {"date": "2026-11-03"},
     ):
         assert client.post(path, json=refused).status_code == 400

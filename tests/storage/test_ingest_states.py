@@ -11,6 +11,7 @@ from analytics.records import AccountRecord, Batch, InvalidRecord, Record, State
 from storage import accounts, journal
 from storage.importing import ingest
 from storage.importing.batches import read_batch
+from storage.importing.statements import BY_THE_PERSON
 from tests.conftest import NOW
 from tests.engines import tables_of
 from tests.storage.conftest import GIRO, Bank, bookings, files_of
@@ -177,6 +178,17 @@ def test_money_that_moved_between_two_statements_becomes_one_adjusting_entry(ban
     assert [change for _, change in report.changes.rows()] == ["added", "added"]
     total = sum(row["amount"] for row in bank.rows("id, booking_date, amount"))
     assert total == Decimal("650") - Decimal("1000")
+
+
+@pytest.mark.requirement("import.gaps")
+def test_sums_that_the_store_cannot_hold_refuse_no_import(bank: Bank) -> None:
+    low, high = "-999999999999999", "999999999999999"
+    bank.bring([], statement=stated(low, "2026-08-31", low, "2026-09-30"))
+    bank.bring([], statement=stated(high, "2026-10-31", high, "2026-11-05"))
+    assert entries(bank) == []
+    said = StatementRecord(closing=Decimal(high), closing_date=date(2026, 11, 6), sequence=BY_THE_PERSON)
+    bank.bring(bookings("2026-11-07 | 1.00 | A | a"), statement=said)
+    assert balance(bank) == Decimal(high)
 
 
 @pytest.mark.requirement("import.gaps")
