@@ -80,7 +80,7 @@ def store(
     changes = pl.concat([*run.changes, journal.change_rows(proven, "modified")])
     asked = same_accounts.ask(replace(teller, now=now), {each.account_id for each in reports})
     reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
-    changes = pl.concat([changes, lend(session, user.id, lent)])
+    changes = pl.concat([changes, lend(session, user.id, lent, now=now)])
     if asked or not changes.is_empty():
         changes = pl.concat([changes, journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():

@@ -4,7 +4,7 @@ one holds them, so that they count, and once. What both have counts there anyway
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import polars as pl
@@ -14,6 +14,7 @@ from storage import journal
 from storage.changes import feed
 from storage.database import Session, Transaction, set_values
 from storage.importing.matching.booking_keys import transaction_id
+from storage.importing.statements import settle_gaps
 
 DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
 IN_QUESTION = "SELECT {} FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL"
@@ -48,19 +49,19 @@ def give_back(session: Session, user_id: str) -> pl.DataFrame:
     return rows.select(*LENT)
 
 
-def lend(session: Transaction, user_id: str, before: pl.DataFrame) -> pl.DataFrame:
+def lend(session: Transaction, user_id: str, before: pl.DataFrame, *, now: datetime) -> pl.DataFrame:
     """Where a hidden account may be the same as another one, show the bookings that only the hidden one has in that
-    other account. `before` are those that were shown there (of `give_back`). Returns the rows for the journal
-    (journal.CHANGES)."""
+    other account, whose statements may miss them: no adjusting entry counts them again. `before` are those that were
+    shown there (of `give_back`). Returns the rows for the journal (journal.CHANGES)."""
     held = [pl.DataFrame(schema=LENT)]
     for id_, holder in _holders(session, user_id).items():
         ids = _only_in(session, user_id, id_, holder)
         _move(session, user_id, ids, to=holder)
         held.append(pl.DataFrame({"id": ids}, schema={"id": pl.String}).with_columns(account_id=pl.lit(holder)))
-    now = pl.concat(held)
-    if now.is_empty() and before.is_empty():
-        return journal.change_rows(now["id"], "modified")
-    new, ended = now.join(before, on=list(LENT), how="anti"), before.join(now, on="id", how="anti")
+    held_now = pl.concat(held)
+    if held_now.is_empty() and before.is_empty():
+        return journal.change_rows(held_now["id"], "modified")
+    new, ended = held_now.join(before, on=list(LENT), how="anti"), before.join(held_now, on="id", how="anti")
     if not new.is_empty():
         state = session.coming_state(user_id)
         of_new = {"user_id": user_id, "id": new["id"].to_list()}
@@ -72,7 +73,10 @@ def lend(session: Transaction, user_id: str, before: pl.DataFrame) -> pl.DataFra
         schema={"id": pl.String()},
     )
     feed.record_removed(session, user_id, ended.join(there, on="id", how="semi"))
-    return journal.change_rows(pl.concat([new, ended])["id"], "modified")
+    holders = pl.concat([before, held_now])["account_id"].unique().sort()
+    gaps = [change for id_ in holders for change in settle_gaps(session, user_id, id_, now=now)]
+    moved = journal.change_rows(pl.concat([new, ended])["id"], "modified")
+    return pl.concat([moved, pl.DataFrame(gaps, schema=journal.CHANGES, orient="row")])
 
 
 def _holders(session: Session, user_id: str) -> Mapping[str, str]:

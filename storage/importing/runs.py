@@ -50,7 +50,7 @@ def ask_about_missing(
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
     lent = give_back(session, user.id)
     asked = same_accounts.ask(teller, reported, missing=missing)
-    moved = lend(session, user.id, lent)
+    moved = lend(session, user.id, lent, now=now)
     if asked:
         paired = journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")
         changes = pl.concat([moved, paired]).unique(maintain_order=True)

@@ -77,7 +77,7 @@ def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool
     changes is journalled."""
     lent = give_back(session, user_id)
     accounts.hide(session, user_id=user_id, account_id=account_id, since=now if is_hidden else None)
-    moved = lend(session, user_id, lent)
+    moved = lend(session, user_id, lent, now=now)
     paired = journal.change_rows(transfer_pairs.pair_again(session, user_id), "modified")
     changes = pl.concat([moved, paired]).unique(maintain_order=True)
     journal.record(session, user_id=user_id, job_id="hide", changes=changes, now=now)

@@ -14,7 +14,7 @@ from analytics.records import StatementRecord
 from analytics.statements.chain import StatementChain
 from analytics.statements.told import DAY, number, told_statements
 from storage.changes import feed
-from storage.database import Row, Session, set_values
+from storage.database import Row, Session, Transaction, set_values
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.rows import AMOUNT_END, FLAGS
 from storage.importing.teller import Teller
@@ -70,7 +70,7 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
         ]
         session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
         known += [dict(zip(STATEMENTS, row, strict=True)) for row in rows]
-    last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
+    last_day = _last_day(teller.now)
     known = [row for row in known if row["closing_date"] is not None and row["closing_date"] <= last_day]
     _set_balance(teller, account_id, [row for row in known if row["closing"] is not None])
     for said in (one.said for _, one in reported if one.said.credit_line is not None):
@@ -81,7 +81,13 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
         )
     are_several = sum(row["is_authoritative"] for row in known) > 1
     missing = _gaps(session, *of_account, last_day) if are_several else pl.DataFrame(schema=GAPS)
-    return _settle_gaps(teller, account_id, missing)
+    return _settle(session, *of_account, missing, teller.now)
+
+
+def settle_gaps(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> list[tuple[str, Change]]:
+    """Settle the gaps between the statements of an account that shows bookings of another one, or shows them no more.
+    Returns the changes to adjusting entries, for the journal."""
+    return _settle(session, user_id, account_id, _gaps(session, user_id, account_id, _last_day(now)), now)
 
 
 def told_of(session: Session, user_id: str, account_id: str) -> list[str]:
@@ -210,11 +216,16 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str], prove
     return max(rows, key=order)
 
 
-def _settle_gaps(teller: Teller, account_id: str, missing: pl.DataFrame) -> list[tuple[str, Change]]:
+def _last_day(now: datetime) -> date:
+    return now.date() + timedelta(days=AHEAD_DAYS_MAX)
+
+
+def _settle(
+    session: Transaction, user_id: str, account_id: str, missing: pl.DataFrame, now: datetime
+) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries (rows of our own for money that moved between two statements without a
     known booking) so that every gap (`missing`, as GAPS) is explained, and no more. Returns their ids, each with what
     was done."""
-    session, user_id = teller.session, teller.user.id
     rows = session.rows(
         "SELECT id, amount AS was, added_state FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
@@ -230,7 +241,7 @@ def _settle_gaps(teller: Teller, account_id: str, missing: pl.DataFrame) -> list
     if stale := [*gone["id"], *fresh.drop_nulls("was")["id"]]:
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, stale)
     if not fresh.is_empty():
-        session.append("transactions", _adjusting_rows(teller, account_id, fresh.drop("was")))
+        session.append("transactions", _adjusting_rows(session, user_id, account_id, fresh.drop("was"), now))
     changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in gone["id"]]
     changes += [(id_, "added" if was is None else "modified") for id_, was in fresh.select("id", "was").iter_rows()]
     return changes
@@ -264,15 +275,17 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
     return missing.filter(pl.col("amount").abs() < AMOUNT_END).cast({"amount": MONEY})
 
 
-def _adjusting_rows(teller: Teller, account_id: str, missing: pl.DataFrame) -> pl.DataFrame:
-    (account,) = teller.session.rows(
-        "SELECT currency FROM accounts WHERE user_id = $1 AND id = $2", teller.user.id, account_id
+def _adjusting_rows(
+    session: Transaction, user_id: str, account_id: str, missing: pl.DataFrame, now: datetime
+) -> pl.DataFrame:
+    (of_account,) = session.rows(
+        "SELECT currency, connection_id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id
     )
-    state = pl.lit(teller.session.coming_state(teller.user.id))
+    state = pl.lit(session.coming_state(user_id))
     common = {
-        "user_id": teller.user.id,
+        **of_account,
+        "user_id": user_id,
         "account_id": account_id,
-        "currency": account["currency"],
         "type": "other",
         "category": "OTHER",
         **dict.fromkeys(("type_rule", "category_rule"), "adjusting-entry"),
@@ -281,8 +294,7 @@ def _adjusting_rows(teller: Teller, account_id: str, missing: pl.DataFrame) -> p
         "reference_keys": "[]",
         **dict.fromkeys(FLAGS, False),
         "is_adjusting_entry": True,
-        "created_at": teller.now,
-        "connection_id": teller.connection.id,
+        "created_at": now,
     }
     return missing.with_columns(
         *(pl.lit(value).alias(name) for name, value in common.items()),

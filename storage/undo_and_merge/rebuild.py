@@ -162,7 +162,7 @@ def rebuild(
     existing = _existing_ids(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
     _settle_questions(session, user.id)
-    lend(session, user.id, lent)
+    lend(session, user.id, lent, now=now)
     transfer_pairs.pair_again(session, user.id)
     _derive_again_without(session, user.id, gone)
     ingest.settle_words(session, user.id, family=parted)

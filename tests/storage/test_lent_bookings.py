@@ -3,12 +3,14 @@ and goes back to whose it is."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from functools import partial
 from itertools import count
 
 import pytest
 
-from analytics.records import AccountRecord, Batch, Record
+from analytics.records import AccountRecord, Batch, Record, StatementRecord
 from storage import integrity
 from storage.accounts import StoredAccount
 from storage.annotations import annotations
@@ -256,3 +258,36 @@ def test_words_go_with_the_account_whose_booking_they_are_of_and_not_with_the_on
     bank.database.atomically(lambda session: annotations.say(session, bank.user.id, said, now=bank.now))
     delete(bank, every(bank)[name])
     assert words(bank) == (["mine"] if name == "Giro" else [])
+
+
+def test_a_gap_between_statements_has_no_adjusting_entry_for_what_the_account_in_question_tells_of_it(
+    bank: Bank, another: Callable[[], Bank]
+) -> None:
+    def stated(opening: str, first: str, closing: str, last: str) -> StatementRecord:
+        return StatementRecord(
+            opening=Decimal(opening),
+            opening_date=date.fromisoformat(first),
+            closing=Decimal(closing),
+            closing_date=date.fromisoformat(last),
+            is_authoritative=True,
+        )
+
+    files = files_of(bank)
+    files.bring(bookings(THREE), account=GIRO, statement=stated("100", "2026-11-02", "82", "2026-11-05"))
+    files.bring(
+        bookings("2026-11-20 | -1.00 | D | d"),
+        account=GIRO,
+        statement=stated("42", "2026-11-20", "41", "2026-11-20"),
+    )
+    with_gap = of("Giro", -40, -7, -6, -5, -1)
+    assert counted(files) == with_gap
+    another().bring(bookings(f"{THREE}\n2026-11-10 | -39.00 | X | x"), account=LIVE)
+    with_what_is_told = of("Giro", -39, -7, -6, -5, -1, -1)
+    assert counted(files) == with_what_is_told
+    show(files, every(files)["Live"])
+    assert counted(files) == sorted([*with_gap, *of("Live", -39, -7, -6, -5)])
+    named = {"user_id": files.user.id, "account_id": every(files)["Live"].id}
+    files.database.atomically(lambda s: same_accounts.hide(s, **named, is_hidden=True, now=files.now))
+    assert counted(files) == with_what_is_told
+    merge(files, every(files)["Live"], every(files)["Giro"])
+    assert counted(files) == with_what_is_told
