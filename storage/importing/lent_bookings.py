@@ -2,7 +2,8 @@
 one holds them, so that they count, and once. What both have counts there anyway.
 """
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,8 @@ from analytics.frames import columns
 from storage import journal
 from storage.changes import feed
 from storage.database import Session, Transaction, set_values
-from storage.importing.matching.booking_keys import transaction_id
+from storage.importing.matching.booking_keys import FORMER, transaction_id
+from storage.importing.spool import record_of
 from storage.importing.statements import settle_gaps
 
 DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
@@ -111,15 +113,37 @@ def dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByA
 
 def _only_in(session: Session, user_id: str, account_id: str, other: str) -> list[str]:
     """The ids of the account's bookings that the other one does not have, by amount and day, or else within
-    DAYS_APART_MAX."""
-    dates_of, found = dates_by_amount(session, user_id, other), []
+    DAYS_APART_MAX, and never had: what its bank has corrected or taken back since, an older file tells nobody."""
+    dates_of, former_of, found = dates_by_amount(session, user_id, other), _former_dates(session, user_id, other), []
     for amount, rows in _by_amount(session, user_id, account_id).items():
         free, left = Counter(dates_of.get(amount, ())), []
         for id_, day in rows:
             if not free[day]:
                 left.append((id_, day))
             free[day] -= free[day] > 0
-        found += [left[place][0] for place in unpaired([day for _, day in left], sorted(free.elements()))]
+        for dates in (sorted(free.elements()), sorted(former_of[amount])):
+            left = [left[place] for place in unpaired([day for _, day in left], dates)]
+        found += [id_ for id_, _ in left]
+    return found
+
+
+def _former_dates(session: Session, user_id: str, account_id: str) -> Mapping[Decimal, Sequence[date]]:
+    """The dates of each amount that bookings of the account had before they were corrected or taken back."""
+    found: dict[Decimal, list[date]] = defaultdict(list)
+    of_account = (user_id, account_id)
+    for row in session.rows(
+        "SELECT amount, booking_date, claims FROM transactions WHERE user_id = $1 AND account_id = $2"
+        " AND strpos(claims, $3) > 0",
+        *(*of_account, f'"{FORMER}'),
+    ):
+        said = [record_of(text) for key, text in json.loads(row["claims"]).items() if key.startswith(FORMER)]
+        moved = {(each.amount, each.booking_date) for each in said} - {(row["amount"], row["booking_date"])}
+        for amount, day in moved:
+            found[amount].append(day)
+    for row in session.rows(
+        "SELECT amount, booking_date FROM taken_back_transactions WHERE user_id = $1 AND account_id = $2", *of_account
+    ):
+        found[row["amount"]].append(row["booking_date"])
     return found
 
 

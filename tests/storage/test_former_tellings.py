@@ -10,7 +10,8 @@ import pytest
 from analytics.records import StatementRecord
 from storage.database import Row
 from storage.importing import contributions
-from storage.importing.matching.stored_bookings import FORMER, FORMER_MAX
+from storage.importing.matching.booking_keys import FORMER
+from storage.importing.matching.stored_bookings import FORMER_MAX
 from tests.storage.conftest import Bank, NewBank, bookings, files_of
 from tests.storage.test_complete_windows import gone, ledger, sync, told
 from tests.storage.test_repeated_syncs import anew

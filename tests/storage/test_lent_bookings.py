@@ -3,7 +3,7 @@ and goes back to whose it is."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import count
@@ -19,7 +19,7 @@ from storage.importing import same_accounts
 from storage.importing.batches import read_batch
 from storage.undo_and_merge import merges, rebuild
 from tests.storage.conftest import GIRO, Bank, NewBank, bookings, files_of
-from tests.storage.test_same_accounts import every, listed, merge, show
+from tests.storage.test_same_accounts import FOUR, every, listed, merge, show
 
 pytestmark = pytest.mark.requirement("accounts.overlap")
 
@@ -291,3 +291,24 @@ def test_a_gap_between_statements_has_no_adjusting_entry_for_what_the_account_in
     assert counted(files) == with_what_is_told
     merge(files, every(files)["Live"], every(files)["Giro"])
     assert counted(files) == with_what_is_told
+
+
+def test_what_the_bank_has_corrected_or_taken_back_is_not_shown_again_for_an_older_file(
+    bank: Bank, another: Callable[[], Bank]
+) -> None:
+    def window(closing: str) -> StatementRecord:
+        first, last = date(2026, 11, 1), date(2026, 11, 9)
+        return StatementRecord(closing=Decimal(closing), closing_date=last, told_from=first, told_until=last)
+
+    told = f"{FOUR}\n2026-11-04 | -20.00 | E | e\n2026-11-04 | -25.00 | G | g"
+    bank.bring(bookings(told), account=GIRO, statement=window("29"))
+    another().bring(bookings(f"{told}\n2026-11-04 | -30.00 | F | f"), account=LIVE)
+    assert counted(bank) == of("Giro", -30, -25, -20, -8, -7, -6, -5)
+    bank.now += timedelta(days=1)
+    bank.bring(bookings(told.replace("20.00", "21.00")), account=GIRO, statement=window("28"))
+    assert counted(bank) == of("Giro", -30, -25, -21, -8, -7, -6, -5)
+    bank.now += timedelta(days=1)
+    bank.bring(bookings(f"{FOUR}\n2026-11-04 | -21.00 | E | e"), account=GIRO, statement=window("53"))
+    assert counted(bank) == of("Giro", -30, -21, -8, -7, -6, -5)
+    show(bank, every(bank)["Live"])
+    assert counted(bank) == [*of("Giro", -21, -8, -7, -6, -5), *of("Live", -30, -25, -20, -8, -7, -6, -5)]

@@ -16,6 +16,7 @@ from analytics.records import AccountRecord, TransactionRecord
 OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 PROVIDER = "provider:"  # begins the key of a booking whose provider guarantees its id
 CONTENT = "content:"  # begins the key of one that has neither such an id nor a reference of its own
+FORMER = "was:"  # begins a key in `claims` with the moment of a correction, and the wording before it
 NAMESPACE = UUID("6f9c1c3e-52f0-5a3e-9f0e-2b1d6c1f7a10")
 
 

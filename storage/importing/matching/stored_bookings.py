@@ -14,14 +14,13 @@ from analytics.frames import columns, frame_of
 from analytics.records import TransactionRecord
 from storage.database import Row, as_json
 from storage.importing import contributions
-from storage.importing.matching.booking_keys import CONTENT, PROVIDER, fingerprint
+from storage.importing.matching.booking_keys import CONTENT, FORMER, PROVIDER, fingerprint
 from storage.importing.matching.windows import HAS_REPORTED, ReportedWindow, is_asked_for, is_whole
 from storage.importing.spool import record_of, wording_of
 from storage.importing.teller import FILES, Teller
 
 WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
-FORMER = "was:"  # begins a key in `claims` with the moment of a correction, and the wording before it
 FORMER_MAX = 8  # corrections of a row that are kept, the last ones
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
 NEIGHBOURHOOD = timedelta(days=NEIGHBOUR_DAYS)
