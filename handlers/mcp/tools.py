@@ -11,7 +11,7 @@ from handlers.mcp import forecast_shapes, recurring_shapes
 from handlers.mcp.annotating import annotate_transaction
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.masked_numbers import masked_field, whole_field
-from handlers.mcp.notices import list_notices
+from handlers.mcp.notices import list_notices, waiting
 from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
 from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, NamedTexts, bank_text, names_alike
 from handlers.names import Json
@@ -44,7 +44,7 @@ MERCHANTS_MAX = 1000  # looked through for those called alike
 
 
 async def get_overview(call: ToolCall, includeIban: bool) -> Json:
-    """All accounts that the caller may read with their balances, the sum of these, and the last 30 days' expenses."""
+    """All accounts that the caller may read with balances, their sum, the last 30 days' expenses, and what waits."""
     shows_numbers = includeIban and call.shows_numbers
     _selected, currency = await call.select(None)
     listed = (await call.ask("listAccounts"))["accounts"]
@@ -65,6 +65,7 @@ async def get_overview(call: ToolCall, includeIban: bool) -> Json:
             ]
         ),
         "last30Days": snapshot["last30Days"],
+        "waiting": await waiting(call),
     }
 
 

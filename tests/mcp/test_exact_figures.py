@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
+from handlers.work.sync.detection import detect_after_import
 from storage import accounts
 from tests.explanations.conftest import NOON, Holder, Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant
@@ -100,3 +101,18 @@ def test_hiding_an_account_renumbers_no_other(service: Service) -> None:
     database.atomically(lambda session: accounts.hide(session, user_id=holder.user.id, account_id=hidden, since=NOON))
     (left,) = someone.answer("get_overview")["accounts"]
     assert (left["id"], left["ref"]) == (id_, ref)
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_the_overview_says_what_keeps_figures_from_being_whole(service: Service) -> None:
+    holder = service.newcomer()
+    giro = AccountRecord(stable_key="giro", currency="EUR", iban="DE02120300000000202051", name="Giro")
+    for day, balance in ((1, "100.00"), (18, "90.00"), (19, "60.00")):
+        booked = TransactionRecord(amount=Decimal(-10), currency="EUR", booking_date=DAY.replace(day=day))
+        closing = StatementRecord(closing=Decimal(balance), closing_date=DAY.replace(day=day))
+        holder.bring(giro, [booked], closing)
+        detect_after_import(service.services.everybody, [holder.user.id], today=service.services.clock.today())
+        service.services.scheduler._each_round()
+    found = assistant_of(holder).answer("get_overview")
+    [account] = found["accounts"]
+    assert found["waiting"] == [{"title": "An account does not add up", "dueOn": None, "accounts": [account["ref"]]}]

@@ -94,6 +94,7 @@ def test_the_overview_has_accounts_balances_and_the_last_30_days(demo_user: Assi
         assert mine["bank_text"]["bankName"] == f"«{theirs['bankConnection']['bankName']}»"
         assert mine["iban"] == (f"{theirs['iban'][:2]}…{theirs['iban'][-4:]}" if theirs["iban"] else None)
     assert (found["totalBalance"], found["last30Days"]) == (snapshot["totalBalance"], snapshot["last30Days"])
+    assert found["waiting"] == []
 
 
 @pytest.mark.requirement("mcp.tools")
