@@ -34,19 +34,22 @@ _WEB_PAGE = re.compile(  # which banks call .xls: HTML, also packed as mail, or 
     re.IGNORECASE | re.DOTALL,
 )
 
+OnWords = Callable[[jsonl.WordsLine], None]
+
 
 class Format(Struct, frozen=True):
     """A kind of statement file: its name in reports, its detection, and its reader, which is also given the profiles
-    and `on_layout` if it reads tables by layouts."""
+    and `on_layout` if it reads tables by layouts, and `on_words` if it may hold lines of words."""
 
     name: str
     detect: Callable[[bytes], bool]
     read: Callable[..., Iterator[Record]]
     has_layouts: bool = False
+    has_words: bool = False
 
 
 FORMATS = (
-    Format("jsonl", jsonl.detect, jsonl.read),
+    Format("jsonl", jsonl.detect, jsonl.read, has_words=True),
     Format("parquet", parquet_reader.detect, parquet_reader.read),
     Format("beancount", beancount_reading.detect, beancount_reading.read),
     Format("camt", camt.detect, camt.read),
@@ -59,38 +62,45 @@ FORMATS = (
 
 
 def read_statements(
-    source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
+    source: Path | BinaryIO,
+    profiles: Sequence[Profile] | None = None,
+    on_layout: OnLayout = lambda _: None,
+    on_words: OnWords = lambda _: None,
 ) -> Iterator[Batch]:
     """The batches of a file: one, or one for each statement file in a ZIP container. The id is made of the hash of the
     whole file and, in a container, the number of the file in it.
 
     `profiles` are the user's own. Reading a batch's records raises the errors of the file; requesting a batch, those of
-    the container. `on_layout` is as in `read_records`.
+    the container. `on_layout` and `on_words` are as in `read_records`.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:
-            yield from read_statements(stream, profiles, on_layout)
+            yield from read_statements(stream, profiles, on_layout, on_words)
         return
     identity = f"file:{_digest(source)}"
     if not _is_container(_head(source)):
-        yield Batch(id=identity, records=_read(source, profiles, on_layout))
+        yield Batch(id=identity, records=_read(source, profiles, on_layout, on_words))
         return
     # A chosen layout applies to the files with its columns; the others are read as usual
     profiles = [replace(each, standing="offered") if each.standing == "chosen" else each for each in profiles or ()]
     number = 0
     for number, member in archive.statements(source):
-        yield Batch(id=f"{identity}/{number}", records=_name_member(_read(member, profiles, on_layout), number))
+        records = _read(member, profiles, on_layout, on_words)
+        yield Batch(id=f"{identity}/{number}", records=_name_member(records, number))
     if not number:
         raise UnsupportedFile("the ZIP container holds no statement.")
 
 
 def read_records(
-    source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
+    source: Path | BinaryIO,
+    profiles: Sequence[Profile] | None = None,
+    on_layout: OnLayout = lambda _: None,
+    on_words: OnWords = lambda _: None,
 ) -> Iterator[Record]:
     """All records of a file in one stream; those of a ZIP container's files follow each other and differ by `part`.
     `on_layout` gets the layout of a CSV file that follows no shared profile, because it was guessed or is the user's
-    own."""
-    for part, batch in enumerate(read_statements(source, profiles, on_layout)):
+    own, `on_words` a line of an export of words."""
+    for part, batch in enumerate(read_statements(source, profiles, on_layout, on_words)):
         for record in batch.records:
             yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record
 
@@ -117,7 +127,9 @@ def _is_container(head: bytes) -> bool:
     return archive.detect(head) and not workbook.detect(head)
 
 
-def _read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayout) -> Iterator[Record]:
+def _read(
+    stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayout, on_words: OnWords
+) -> Iterator[Record]:
     head = _head(stream)
     kind = format_of(head)
     if not head.strip(b"\x00\xef\xbb\xbf\xff\xfe \t\r\n"):
@@ -132,7 +144,8 @@ def _read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLay
         raise UnsupportedFile(
             "not a bank statement in a known format (camt, MT940, OFX, QIF, CSV, Excel, or a ZIP of them)."
         )
-    yield from kind.read(stream, profiles, on_layout) if kind.has_layouts else kind.read(stream)
+    further = (profiles, on_layout) if kind.has_layouts else (on_words,) if kind.has_words else ()
+    yield from kind.read(stream, *further)
 
 
 def _digest(stream: BinaryIO) -> str:

@@ -104,9 +104,10 @@ def _words_of(cells: Cells) -> str | None:
     return json.dumps({"note": note, "category": category, "ownCategory": own, **lists}, ensure_ascii=False)
 
 
-def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
+def records_of(rows: Iterable[Cells | None], place: str) -> Iterator[Record]:
     """The records of rows that each contain their account and its balance; adjusting entries are left out, because an
-    import makes them anew (decision 50). Rows of one account have to follow each other. Raises MalformedFile that names
+    import makes them anew (decision 50). Rows of one account have to follow each other; None stands for a line of the
+    file that is no row. Raises MalformedFile that names
     the row by `place` ("Line", "Row") and number, LimitExceeded for too many."""
     account: Cells | None = None
     number = accounts = 0
@@ -114,6 +115,8 @@ def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
         for number, row in enumerate(rows, 1):
             if number > ENTRIES_MAX:
                 raise LimitExceeded("The file holds more than {limit} transactions.", limit=ENTRIES_MAX)
+            if row is None:
+                continue
             if account is None or any(row[name] != account[name] for name in ACCOUNT_COLUMNS):
                 if account is not None:
                     yield _closing(account)

@@ -4,16 +4,17 @@ facts.
 `account` and `source` are additions: facts about the account that are neither in the booking nor in its `bankAccount`,
 and facts about the booking that the API does not show but a new store derives from. Amounts have all their digits. An
 account without a booking has no line. Derived values (type, category, merchant) are for people: importing derives them
-anew.
+anew. A line with a `kind` is one of an export of words.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import BinaryIO, NoReturn
 
 import orjson
+from msgspec import Struct
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import Json, MalformedFile, UnsupportedFile
@@ -51,6 +52,12 @@ FLAGS = {"is_reversal": "isReversal", "is_return": "isReturn"}
 neither null nor false."""
 
 
+class WordsLine(Struct, frozen=True):
+    """A line of an export of words: what a person has said, which belongs to no account."""
+
+    text: str
+
+
 class Number(str):
     """A number as it was written, so that it never becomes a binary floating-point number."""
 
@@ -84,23 +91,26 @@ def detect(head: bytes) -> bool:
     return BEGINNING.match(head) is not None
 
 
-def read(stream: BinaryIO) -> Iterator[Record]:
-    """The records of JSON lines that bankdata wrote. Raises UnsupportedFile for others, MalformedFile naming the
-    line."""
-    return records_of(_rows(stream), "Line")
+def read(stream: BinaryIO, on_words: Callable[[WordsLine], None] = lambda _: None) -> Iterator[Record]:
+    """The records of JSON lines that bankdata wrote; `on_words` gets the lines of an export of words among them. Raises
+    UnsupportedFile for others, MalformedFile naming the line."""
+    return records_of(_rows(stream, on_words), "Line")
 
 
-def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
+def _rows(stream: BinaryIO, on_words: Callable[[WordsLine], None]) -> Iterator[dict[str, str | None] | None]:
     lines = Lines(stream)
     for text in lines:
         try:
-            row = _cells(_object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)))
+            members = _object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse))
+            row = None if "kind" in members else _cells(members)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if lines.number == 1:
                 raise UnsupportedFile("not JSON lines that bankdata exported.") from error
             raise MalformedFile(
                 "Line {line}: cannot be read.", line=lines.number, detail=type(error).__name__
             ) from error
+        if row is None:
+            on_words(WordsLine(text))
         yield row
 
 

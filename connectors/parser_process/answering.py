@@ -18,7 +18,7 @@ def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
             case "explanation":
                 packer.add(explain(stream, request.profiles))
             case _:  # records
-                for record in formats.read_records(stream, request.profiles, packer.add):
+                for record in formats.read_records(stream, request.profiles, packer.add, packer.add):
                     packer.add(record)
     except SourceError as error:
         packer.add(_refusal(error))

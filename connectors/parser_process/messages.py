@@ -17,6 +17,7 @@ from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import PIECE_BYTES
+from connectors.own_formats.jsonl import WordsLine
 from connectors.text import clean
 
 PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # the messages on the channel of a request
@@ -56,7 +57,7 @@ class FormatName(Struct, frozen=True, kw_only=True):
     name: str | None
 
 
-ParserAnswer = Record | FileRefusal | FormatName | Explanation | CsvLayout
+ParserAnswer = Record | FileRefusal | FormatName | Explanation | CsvLayout | WordsLine
 _KINDS: Mapping[bytes, type[ParserAnswer]] = {
     b"t": TransactionRecord,
     b"a": AccountRecord,
@@ -65,6 +66,7 @@ _KINDS: Mapping[bytes, type[ParserAnswer]] = {
     b"f": FormatName,
     b"e": Explanation,
     b"l": CsvLayout,
+    b"w": WordsLine,
 }
 _MARKS = {kind: mark for mark, kind in _KINDS.items()}
 _DECODERS = {mark: msgspec.msgpack.Decoder(kind).decode for mark, kind in _KINDS.items()}

@@ -51,7 +51,12 @@ def import_(files: tuple[Path, ...], user: str | None, explain: bool, data_dir: 
 @click.option("--user", required=True, help="Whose transactions.")
 @click.option("--format", "format_", required=True, type=click.Choice(EXPORT_FORMATS), help="What kind of file.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to.  [default: standard output]")
-@click.option("--words", "has_words", is_flag=True, help="Notes, tags, own categories and parts as well.")
+@click.option(
+    "--words",
+    "has_words",
+    is_flag=True,
+    help="Notes, tags, own categories and parts as well; in jsonl all you have said.",
+)
 @data_option
 def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
     """Write a user's booked transactions to a file.

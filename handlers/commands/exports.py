@@ -8,12 +8,14 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import BinaryIO
 
+from msgspec.structs import replace
+
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import quantity
 from handlers.work.export_formats import Export, write
 from handlers.work.services import Services
 from storage import accounts
-from storage.annotations import annotations
+from storage.annotations import annotations, portable
 from storage.database import Database
 from storage.users import User
 
@@ -44,6 +46,8 @@ def export(
         owned = accounts.of_user(session, user_id)
         words = annotations.of_user(session, user_id) if has_words else None
         asked = Export(user_id=user_id, accounts=owned, now=now, today=today, words=words)
+        if has_words:
+            asked = replace(asked, said=portable.lines(session, user_id))
         return write(session, asked, format_, stream)
 
 

@@ -7,26 +7,31 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from auth.principal import Principal
-from handlers.operations.categories.finer import is_included, leaf_as_seen
+from auth.scopes import READ_ANNOTATIONS, WRITE_RULES
+from handlers.operations.categories.finer import INCLUDED, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
 from handlers.operations.searching.search import found_ids
-from handlers.operations.selection import selected_accounts
-from handlers.operations.words.row_words import asks_for_words
-from handlers.web.errors import Unavailable
+from handlers.operations.selection import listed_values, owner_of, selected_accounts
+from handlers.operations.words.row_words import DETAILED, asks_for_words
+from handlers.web.errors import BadRequest, Forbidden, Unavailable
 from handlers.web.request import Answer, Request
 from handlers.work.cache.user_data import OF_BOOKINGS, Need
 from handlers.work.export_formats import Export, write
 from handlers.work.services import Services
 from handlers.work.unread_exports import TooManyExports
 from storage.accounts import SelectedAccounts
-from storage.annotations import annotations
+from storage.annotations import annotations, portable
 from storage.database import state_in
 from storage.transactions import Selection
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where it differs from the format's name."""
+OCTETS = {"content-type": "application/octet-stream"}
 SIGNED = "signed"
+EVERYTHING = "everything"
+"""The value of `include` that asks for all that the user has said, as lines of an export of words."""
+OF_EVERYTHING = frozenset({READ_ANNOTATIONS, WRITE_RULES})
 OF_SEARCH = (
     "direction",
     "categories",
@@ -58,7 +63,7 @@ async def export_transactions(
     Each user has one export made at a time, because it reads everything. Raises Unavailable while too many exports are
     being read."""
     caller, turns, filters = request.principal, services.exports, Filters(**parameters)
-    user_id = caller.user_id
+    user_id, included = caller.user_id, _included(request, include, format)
     filters.check(caller, include)
     wanted, searched = _listed_and_searched(filters, caller, amounts)
     is_searched = amounts != SIGNED or any(parameters.get(name) for name in OF_SEARCH)
@@ -77,7 +82,7 @@ async def export_transactions(
                 chosen = Selection(ids=ids, amount_min=wanted.amount_min, amount_max=wanted.amount_max)
             else:
                 chosen = wanted._replace(ids=filters.ids(reading, caller, wanted))
-                if (wanted.category, wanted.detailed_category) != (None, None):
+                if wanted.category or wanted.detailed_category:
                     chosen = chosen.with_parts(annotations.parts_of_user(session, user_id))
             export = Export(
                 user_id=user_id,
@@ -86,8 +91,9 @@ async def export_transactions(
                 today=services.clock.today(),
                 selection=None if chosen == Selection() else chosen,
                 may_read=caller.covers,
-                leaf=partial(leaf_as_seen, caller=caller) if is_included(include) else None,
+                leaf=partial(leaf_as_seen, caller=caller) if DETAILED in included else None,
                 words=reading.words if asks_for_words(include) else None,
+                said=portable.lines(session, user_id) if EVERYTHING in included else (),
             )
             if export.selection is None:
                 headers["next-cursor"] = cursor_after(services, caller, filters.account_ids, state_in(session, user_id))
@@ -99,9 +105,20 @@ async def export_transactions(
         except TooManyExports as error:
             raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
     disposition = f'attachment; filename="transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"'
-    return Answer(
-        body=file, headers={"content-type": "application/octet-stream", "content-disposition": disposition, **headers}
-    )
+    return Answer(body=file, headers={**OCTETS, "content-disposition": disposition, **headers})
+
+
+def _included(request: Request, include: str | None, format_: str) -> tuple[str, ...]:
+    """The values of `include`. Raises BadRequest for unknown ones and for a format that has no place for everything,
+    Forbidden for a caller who may not read all that everything holds."""
+    included = listed_values("include", include, (*INCLUDED, EVERYTHING))
+    if EVERYTHING in included:
+        owner_of(request)
+        if format_ != "jsonl":
+            raise BadRequest("include: everything is only for the format jsonl")
+        if not request.principal.scopes >= OF_EVERYTHING:
+            raise Forbidden("Insufficient scope. Required: {wanted}", wanted=" ".join(sorted(OF_EVERYTHING)))
+    return included
 
 
 def _listed_and_searched(filters: Filters, caller: Principal, amounts: str) -> tuple[Selection, Filters]:

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from analytics.messages import Message, message, pack, unpack
 from analytics.records import TransactionRecord
 from auth.principal import Principal
+from auth.scopes import WRITE_ANNOTATIONS, WRITE_RULES
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
 from handlers.json_shapes import instant, members, money
@@ -41,6 +42,8 @@ IMPORT_NOT_FOUND = "Import not found"
 LAYOUT_NOT_FOUND = "Layout not found"
 NOTHING_TO_KEEP = "keepLayout: says that a layout is kept, which is sent beside it"
 STILL_RUNNING = "This import has not ended yet. Try again when it has."
+OF_WORDS = frozenset({WRITE_ANNOTATIONS, WRITE_RULES})
+"""The scopes without which an import brings no rules, corrections and the like."""
 ASK_AGAIN_SECONDS = 1
 LOOK_EVERY = 0.5  # seconds
 
@@ -74,6 +77,7 @@ async def create_import(
                 choice=account_id,
                 layout=_chosen_layout(layout, is_kept=keep_layout),
                 is_dry_run=dry_run,
+                may_say=request.principal.scopes >= OF_WORDS,
                 render=lambda report: _packed(file_import(report)),
             )
 

@@ -2,7 +2,7 @@
 /transactions/export."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -45,7 +45,7 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
     `selection` None: all bookings, and each account's balance too (with only some of the bookings, no statement would
     add up). `may_read` says which accounts may be named as the other side of a transfer. `leaf` turns the code of a
     finer category into the name that is exported; None leaves finer categories out. `words` None leaves the user's own
-    words out.
+    words out. `said` has lines of an export of words, which stand first in JSON lines and nowhere else.
     """
 
     user_id: str
@@ -56,6 +56,7 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
     may_read: Callable[[str], bool] = lambda _account_id: True
     leaf: Callable[[str | None], str | None] | None = None
     words: OwnWords | None = None
+    said: Iterable[str] = ()
 
     def words_on(self, row: Mapping[str, Any]) -> OwnerWords:
         """The user's own words on this booking (category, own category, note, tags, parts); empty where they are not
@@ -145,6 +146,7 @@ def _with_distinct_keys(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
 def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
     count = 0
     by_id = {account.id: account for account in export.accounts}
+    stream.writelines(f"{each}\n".encode() for each in export.said)
     for account in export.accounts:
         about, closing = _account(account), export.closing_statement(account)
         for row in export.each(session, account):

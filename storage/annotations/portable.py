@@ -14,6 +14,7 @@ from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import (
     TAGS_MAX,
     ChosenCategory,
+    InvalidRule,
     Rule,
     as_json,
     is_correction_key,
@@ -327,4 +328,6 @@ def _is_same_rule(one: Rule, other: Rule) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, InvalidRule):
+        return error.reason  # whose line is that of the rule alone
     return f"lacks {error}" if isinstance(error, KeyError) else str(error)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -73,13 +73,15 @@ class AccountStatement(Struct, kw_only=True):
 
 
 class ReadBatch(Struct, frozen=True):
-    """A batch that was read to its end without an error; only such batches are imported."""
+    """A batch that was read to its end without an error; only such batches are imported. `words` are lines of an export
+    of words."""
 
     id: str
     statements: list[AccountStatement]
     spool: Spool
     warnings: list[str]
     name: str | None = None
+    words: Sequence[str] = ()
 
 
 class AccountReport(Struct, frozen=True, kw_only=True):

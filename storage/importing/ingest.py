@@ -10,9 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.classification.rules import Rule
+from analytics.messages import message
 from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal
-from storage.annotations import anchors, exported, rule_tags
+from storage.annotations import anchors, exported, portable, rule_tags
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
@@ -75,6 +76,7 @@ def store(
     teller = Teller(session, user, connection, moment, connections.of_files(session, user.id))
     run = _Import(teller, job_id=job_id, choice=choice)
     lent = give_back(session, user.id)
+    run.take_over(batch.words)
     reports = run.add(batch)
     proven = run.flag_duplicates({each.account_id for each in reports})
     changes = pl.concat([*run.changes, journal.change_rows(proven, "modified")])
@@ -129,6 +131,18 @@ class _Import:
         self.written: list[pl.DataFrame] = []
         self.rules: Sequence[Rule] = ()
         self.currencies: Collection[str] = ()
+
+    def take_over(self, words: Sequence[str]) -> None:
+        """Take over what an export says that the user has not said here, for all stored bookings and those to come.
+        Raises InvalidRecord."""
+        if not words:
+            return
+        try:
+            portable.read(self.session, self.user.id, "\n".join(words), now=self.teller.now)
+        except (ValueError, portable.InvalidWords) as error:
+            raise InvalidRecord("What you have said cannot be read: {reason}", reason=message(str(error))) from error
+        changed = derive_again(self.session, self.user.id)["id"]
+        self.changes.append(journal.change_rows(changed, "modified"))
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys;

@@ -342,7 +342,14 @@ def test_a_user_of_whom_nothing_is_at_work_finds_a_place_however_many_files_othe
         file = (tmp_path / "a.sta").open("rb")  # the import closes it
         with undo_on_failure(file.close):
             return uploads.begin(
-                user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=lambda _: b"{}"
+                user,
+                file,
+                name="a.sta",
+                choice=None,
+                layout=None,
+                is_dry_run=True,
+                may_say=True,
+                render=lambda _: b"{}",
             )
 
     other = replace(holder.user, id="another")
@@ -591,4 +598,6 @@ def test_files_that_the_database_did_not_take_keep_nobody_out(tmp_path: Path) ->
     (tmp_path / "a.sta").write_text(MT940)
     for _ in range(AT_ONCE_PER_USER + 1):
         with (tmp_path / "a.sta").open("rb") as file, pytest.raises(StoreUnavailable):
-            uploads.begin(user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=is_away)
+            uploads.begin(
+                user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, may_say=True, render=is_away
+            )

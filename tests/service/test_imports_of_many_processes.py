@@ -52,7 +52,14 @@ class Processes:
 
     def begin(self, render: Any = rendered) -> FileImport:
         return self.here.begin(
-            self.user, self._file.open("rb"), name="a.csv", choice=None, layout=None, is_dry_run=True, render=render
+            self.user,
+            self._file.open("rb"),
+            name="a.csv",
+            choice=None,
+            layout=None,
+            is_dry_run=True,
+            may_say=True,
+            render=render,
         )
 
     def told(self, report: FileImport) -> tuple[str, str | None] | None:

@@ -14,6 +14,7 @@ import { named, said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
 const WITH_WORDS = "detailedCategory,annotation"; // formats without a place for them leave them out
+const EVERYTHING = `${WITH_WORDS},everything`; // as lines of their own, which only one format has
 const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["beancount", "Beancount"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
 export default function Transactions({ person, parameters }) {
@@ -38,7 +39,7 @@ export default function Transactions({ person, parameters }) {
         const { total } = first.pagination;
         return html`<div class="found"><p role="status">${t("rows", { n: total })}</p>
             ${total > 0 && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
-          ${isExporting && html`<${Export} asked=${{ ...asked, accountIds: filters.account || person.ids }} total=${total} onClose=${() => setIsExporting(false)} />`}
+          ${isExporting && html`<${Export} asked=${{ ...asked, accountIds: filters.account || person.ids }} total=${total} isEverything=${!Object.values(filters).some(Boolean)} onClose=${() => setIsExporting(false)} />`}
           ${total > 0 && html`<section class="card" aria-label=${t("sum_title")}><${Totals} asked=${asked} person=${person}
             link=${(month) => address("/transactions", { ...filters, ...daysOf(month) })} />
             ${asked.category && html`<${Divided} key=${asked.category} asked=${asked} link=${(category) => address("/transactions", { ...filters, category })} />`}</section>`}
@@ -165,14 +166,14 @@ function PeriodChoice({ filters, today, onChoose }) {
     options=${[...NAMED.map(([key, name]) => [key, t(name)]), ...months.map((each) => [each, month(each)]), ...years.map((each) => [each, each])]} />`;
 }
 
-/** What the filters let through as a file: `asked` are the filters of the list, `total` is how many transactions they let through. */
-function Export({ asked, total, onClose }) {
+/** What the filters let through as a file: `asked` are the filters of the list, `total` is how many transactions they let through, `isEverything` whether that is all. */
+function Export({ asked, total, isEverything, onClose }) {
   const [format, setFormat] = useState("csv");
   const [state, setState] = useState(null); // what is said: that it is being written, or what went wrong
   const save = async () => {
     setState(t("exporting"));
     try {
-      await download("/transactions/export", { ...asked, amounts: "size", include: WITH_WORDS, format });
+      await download("/transactions/export", { ...asked, amounts: "size", include: format === "jsonl" && isEverything ? EVERYTHING : WITH_WORDS, format });
       onClose();
     } catch (error) {
       setState(said(error));

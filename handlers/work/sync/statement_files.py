@@ -54,6 +54,8 @@ FIRST_ROWS = 5
 INTERNAL = "The file could not be imported because of an internal error."
 STOPPED = "The server is being stopped. Import the file again after its next start."
 ENDED = "The server that read the file has ended. Import the file again."
+WITH_WORDS = "It also holds rules, corrections and the like. What you have not said here yet is taken over."
+LEFT_UNSAID = "It also holds rules, corrections and the like, which this app may not bring."
 GIVEN_UP = "Nobody asked about this preview any more. Send the file again."
 CHANGED = "Something else changed the same accounts. Try again in a moment."
 
@@ -81,7 +83,8 @@ class FileImport(Struct, kw_only=True):
     chosen. `candidates` are the accounts that it may be about where it does not say; `overlap` is an account that
     already holds some of its bookings, and how many.
 
-    Of a file sent over HTTP also the `first_rows` of each statement. `is_for_later` means that nothing was wrong with
+    `may_say` tells whether own categories, rules, corrections and the like in it are taken over. Of a file sent over
+    HTTP also the `first_rows` of each statement. `is_for_later` means that nothing was wrong with
     it, but the store was away; `is_given_up` that nobody wants the report any more.
     """
 
@@ -89,6 +92,7 @@ class FileImport(Struct, kw_only=True):
     user_id: str
     name: str
     is_dry_run: bool = False
+    may_say: bool = True
     layout: ChosenLayout | None = None
     format: str | None = None
     error: str | None = None
@@ -123,8 +127,14 @@ class FileImport(Struct, kw_only=True):
         stream.seek(0)
         name = Path(self.name).name or self.name
         identity = batch_id(stream, name)
-        records = with_bank_names(watched(read_records(stream, profiles, self.layouts.append, check)))
-        return read_batch(Batch(id=identity, name=name, records=records), today=today)
+        words: list[str] = []
+        records = with_bank_names(watched(read_records(stream, profiles, self.layouts.append, check, words.append)))
+        read = read_batch(Batch(id=identity, name=name, records=records), today=today)
+        if not words:
+            return read
+        if not self.may_say:
+            return replace(read, warnings=[*read.warnings, LEFT_UNSAID])
+        return replace(read, words=words, warnings=[*read.warnings, WITH_WORDS])
 
     def keep(
         self,
@@ -201,13 +211,14 @@ class UploadedFiles:
         choice: str | None,
         layout: ChosenLayout | None,
         is_dry_run: bool,
+        may_say: bool,
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
         """Begin to import the file in a thread, or only to try it (`is_dry_run`), and return its report, which grows;
         the file is closed in the end, by the caller where this fails. `choice` is the id of the account of a file that
         does not name its own, `layout` how the person wants it to be read. `render` makes the JSON of the report, which
         the store keeps. Raises TooManyFiles."""
-        report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
+        report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, may_say=may_say, layout=layout)
         with self._lock:
             users = [each.user_id for each in self._at_work.values()]
             if users.count(user.id) >= (AT_ONCE_PER_USER if len(users) < AT_ONCE else 1):
