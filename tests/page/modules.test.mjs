@@ -105,6 +105,7 @@ test("one and many have their own forms", async () => {
 
 test("what is typed is an amount, words, or both; what is quoted is text", async () => {
   const { wanted } = await import(`${STATIC}/searched.js`);
+  as("en-GB");
   const amount = (amountMin, amountMax = amountMin, direction = "", search = "") => ({ search, direction, amountMin, amountMax });
   for (const [typed, meant] of [
     ["12.99", amount("12.99")], ["12,9", amount("12.9")], [" -1.234,56 €", amount("1234.56", "1234.56", "out")],
@@ -112,17 +113,33 @@ test("what is typed is an amount, words, or both; what is quoted is text", async
     ["0,50", amount("0.50")], ["EUR 50", amount("50", "50.99")], ["netflix 12,99", amount("12.99", "12.99", "", "netflix")],
     ["Filiale 50", { search: "Filiale 50" }], ["0049", { search: "0049" }], ["1234567", { search: "1234567" }],
     ['"50"', { search: "50" }], ["„12,99“", { search: "12,99" }], ["24.12.2026", { search: "24.12.2026" }], ["", { search: "" }],
+    ["1 234,56", amount("1234.56")], ["rent 1 234,56", amount("1234.56", "1234.56", "", "rent")], ["12.345", { search: "12.345" }], ["12,345", amount("12345", "12345.99")],
   ]) assert.deepEqual(wanted(typed), meant, typed);
 });
 
-test("an amount is typed with the signs of either language, and shown with those of the page", () => {
-  const field = new RegExp(`^(?:${format.forAmount.pattern})$`, "v"); // as browsers read it
-  for (const [typed, meant] of [
-    ["1234,56", 1234.56], ["1234.56", 1234.56], ["1.234,56", 1234.56], ["1,234.56", 1234.56], ["1'234.5", 1234.5], ["12,5", 12.5],
-    ["1.234", 1234], ["1.234.567", 1234567], ["-0,05", -0.05], ["\u221212", -12], [" 700 ", 700], ["0", 0],
-  ]) assert.deepEqual([format.typedAmount(typed), field.test(typed.trim())], [meant, true], typed);
-  for (const typed of ["", "12,", "1,2,3", "1.23.456", "zwölf", "1e3", "12.345,678", "1,234,56"]) assert.deepEqual([format.typedAmount(typed), field.test(typed)], [NaN, false], typed);
+test("an amount is typed with the signs of any language, and never taken for a thousand times as much", () => {
+  const read = (typed, currency) => {
+    const amount = format.typedAmount(typed, currency);
+    assert.equal(new RegExp(`^(?:${format.amountPattern(currency)})$`, "v").test(typed.trim()), !Number.isNaN(amount), typed); // as browsers read it
+    return amount;
+  };
+  for (const tag of ["en-GB", "de-DE", "fr-FR", "de-CH"]) {
+    as(tag);
+    for (const [typed, meant] of [
+      ["1234,56", 1234.56], ["1234.56", 1234.56], ["1.234,56", 1234.56], ["1,234.56", 1234.56], ["1 234,56", 1234.56], ["1\u202f234,56", 1234.56],
+      ["1'234.56", 1234.56], ["1’234", 1234], ["12,5", 12.5], ["1.234.567", 1234567], ["-0,05", -0.05], ["\u2212\u206012", -12], [" 700 ", 700], ["0", 0],
+    ]) assert.equal(read(typed), meant, `${tag} ${typed}`);
+    for (const typed of ["", "12,", "1,2,3", "1.23.456", "zwölf", "1e3", "12.345,678", "1,234,56", "1 234 56"]) assert.equal(read(typed), NaN, `${tag} ${typed}`);
+  }
+  const { NaN: unclear } = globalThis;
+  for (const [tag, point, comma] of [["en-GB", unclear, 12345], ["de-DE", 12345, unclear], ["fr-FR", unclear, unclear], ["de-CH", unclear, unclear]]) {
+    as(tag);
+    assert.deepEqual([read("12.345"), read("12,345"), read("-12.345")], [point, comma, -point], tag);
+  }
+  as("en-GB");
+  assert.deepEqual([read("12.345", "KWD"), read("1,234.567", "KWD"), read("12,345", "KWD")], [12.345, 1234.567, 12345]);
   as("de-DE");
+  assert.deepEqual([read("12,345", "KWD"), read("12.345", "KWD")], [12.345, 12345]);
   assert.deepEqual([1234.5, 0, null].map(format.asTyped), ["1234,5", "0", ""]);
   as("en-GB");
 });

@@ -51,16 +51,38 @@ export function money(amount, currency, { signed = false } = {}) {
 /** An amount of whatever currency: 12.5 is 12.50. */
 export const amount = (value) => withMinus(maker(Intl.NumberFormat, { minimumFractionDigits: 2 }).format(value));
 
-const TYPED = String.raw`[\-−+]?(?:\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})*(?:(?!\1)[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)`;
+const SIGN = String.raw`[\-−+]?\u2060?`;
 
-/** What a field needs that an amount is typed into: a browser's own number field loses the comma where the browser speaks another language than the page. */
-export const forAmount = { inputmode: "decimal", autocomplete: "off", size: 8, pattern: TYPED };
+/** How many decimals amounts of a currency have. */
+const digitsOf = (currency) => maker(Intl.NumberFormat, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
 
-/** What is typed as an amount, whichever sign is between thousands and before decimals: 1.234,56 and 1,234.56 are 1234.56; NaN for anything else. */
-export function typedAmount(text) {
+/** The mark that the language of the page has before decimals (`decimal`) or between thousands (`group`). */
+const mark = (wanted) => maker(Intl.NumberFormat, {}).formatToParts(1234567.8).find(({ type }) => type === wanted).value;
+
+/** What may be one of thousands or one with three decimals: digits after the only point or comma, where the language writes neither so. */
+const unclear = (hasThree) => {
+  const marks = [".", ","].filter((each) => each !== mark("group") && !(hasThree && each === mark("decimal")));
+  return String.raw`${SIGN}\d{1,3}[${marks.join("")}]\d{3}`;
+};
+
+export const isUnclear = (text) => new RegExp(`^${unclear(false)}$`, "v").test(text);
+
+/**
+ * The pattern of a typed amount, whichever sign is between thousands and before decimals. Three digits after the only point or comma are
+ * thousands where the language writes them so, and decimals where it writes them so and the currency has three.
+ */
+export function amountPattern(currency = "EUR") {
+  const hasThree = digitsOf(currency) > 2;
+  const decimals = `(?:[.,]\\d{1,2}${hasThree ? `|[${mark("decimal")}]\\d{3}` : ""})?`;
+  return String.raw`(?!${unclear(hasThree)}$)${SIGN}(?:\d{1,3}([.,'’ \u00a0\u202f])\d{3}(?:\1\d{3})*(?:(?!\1)${decimals})?|\d+${decimals})`;
+}
+
+/** What is typed as an amount: 1.234,56 and 1,234.56 are 1234.56; NaN for what does not have the pattern. */
+export function typedAmount(text, currency = "EUR") {
   const typed = text.trim();
-  if (!new RegExp(`^${TYPED}$`, "v").test(typed)) return NaN;
-  const [, whole, decimals = ""] = /^(.*?)(?:[.,](\d{1,2}))?$/.exec(typed);
+  if (!new RegExp(`^(?:${amountPattern(currency)})$`, "v").test(typed)) return NaN;
+  const three = digitsOf(currency) > 2 && new RegExp(`^([^${mark("decimal")}]+)[${mark("decimal")}](\\d{3})$`).exec(typed);
+  const [, whole, decimals = ""] = three || /^(.*?)(?:[.,](\d{1,2}))?$/.exec(typed);
   return Number(`${/^[-−]/.test(typed) ? "-" : ""}${whole.replaceAll(/\D/g, "")}.${decimals}`);
 }
 
@@ -75,7 +97,7 @@ export function roundMoney(amount, currency) {
 
 /** A sum in whole cents: 0.1 and 0.2 are 0.3. */
 export function sum(amounts, currency) {
-  const unit = 10 ** maker(Intl.NumberFormat, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
+  const unit = 10 ** digitsOf(currency);
   return amounts.reduce((total, amount) => total + Math.round(amount * unit), 0) / unit;
 }
 

@@ -1,11 +1,12 @@
 /** What a person looks for, as the interface is asked for it. */
-import { daysBefore, monthsBefore } from "./format.js";
+import { daysBefore, isUnclear, monthsBefore } from "./format.js";
 
 /** The filters of the list of bookings, as its address names them. */
 export const FILTERS = ["search", "account", "category", "period", "from", "to", "merchant", "flag", "tag"];
 
 const CURRENCY = String.raw`(?:€|\$|£|EUR|USD|GBP|CHF)`;
 const BESIDE_A_NUMBER = new RegExp(String.raw`(?<=\d)\s*${CURRENCY}(?!\S)|(?<!\S)${CURRENCY}\s*(?=[-−+]?\d)`, "gi");
+const SPACED = /(?<!\S)[-−+]?\d{1,3}(?:\s\d{3})+(?=[.,]\d{1,2}(?!\S))/g;
 const AMOUNT = /^([-−+]?)([1-9]\d{0,2}(?:[.,'’]\d{3})+|0|[1-9]\d{0,5})(?:[.,](\d{1,2}))?$/;
 
 /**
@@ -18,8 +19,8 @@ export function wanted(typed) {
   if (/^[a-z]{2}\d{2}( ?[a-z\d]{4}){2,7} ?[a-z\d]{0,3}$/i.test(text)) return { search: "", counterpartIban: text };
   const quoted = /^["„“](.*?)["“”]?$/.exec(text);
   if (quoted) return { search: quoted[1].trim() };
-  const words = text.replaceAll(BESIDE_A_NUMBER, "").split(/\s+/);
-  const amounts = words.map((word) => AMOUNT.exec(word));
+  const words = text.replaceAll(BESIDE_A_NUMBER, "").replaceAll(SPACED, (number) => number.replaceAll(/\s/g, "")).split(/\s+/);
+  const amounts = words.map((word) => (isUnclear(word) ? null : AMOUNT.exec(word)));
   const at = amounts.findIndex((amount) => amount && (amount[3] || words.length === 1));
   if (at < 0) return { search: text };
   const [, sign, digits, decimals] = amounts[at];
