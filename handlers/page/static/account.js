@@ -1,9 +1,9 @@
 /** One account: what it holds and held, what comes in and goes out, with whom, and what is coming. */
 import { change, one, useRead } from "./api.js";
 import { Course } from "./charts.js";
-import { day, forAmount, typedAmount } from "./format.js";
+import { day, typedAmount } from "./format.js";
 import Forecast from "./forecast.js";
-import { Card, Loaded, Money, Place, SAID_BY_YOU, State, accountName, chartBones, nameOfImport, tried, undoing } from "./parts.js";
+import { AmountInput, Card, Loaded, Money, Place, SAID_BY_YOU, State, accountName, chartBones, nameOfImport, tried, undoing } from "./parts.js";
 import { address } from "./place.js";
 import { daysOf } from "./searched.js";
 import { Latest, Parties, Totals } from "./totals.js";
@@ -34,7 +34,7 @@ function Held({ account: { balance, currency, id }, today }) {
     <h2 id="held" class="figure-name">${t("balance")}${known && `, ${t("as_of", { day: day(known.date) })}`}</h2>
     <p class="figure">${balance === null ? html`<span class="soft">${t("no_balance")}</span>` : html`<${Money} amount=${balance} currency=${currency} />`}</p>
     ${balance === null
-      ? html`<${Say} id=${id} today=${today} />`
+      ? html`<${Say} id=${id} today=${today} currency=${currency} />`
       : html`<${Said} id=${id} /><${Loaded} of=${balances} bones=${chartBones}>
         ${(data) => data.points.length > 1 && html`<${Course} points=${data.points} currency=${data.currency} />`}
       <//>`}
@@ -48,15 +48,15 @@ function Said({ id }) {
 }
 
 /** What the account held, in the person's own words, where no file and no bank says it. */
-function Say({ id, today }) {
+function Say({ id, today, currency }) {
   const [said, setSaid] = useState({ date: today, amount: "" });
-  const input = (name, label, given) => html`<input aria-label=${t(label)} value=${said[name]} required onInput=${(event) => setSaid({ ...said, [name]: event.target.value })} ...${given} />`;
+  const field = (name, label) => ({ "aria-label": t(label), value: said[name], required: true, onInput: (event) => setSaid({ ...said, [name]: event.target.value }) });
   const say = (event) => {
     event.preventDefault();
-    tried(() => change("POST", one("accounts", id, "/balance"), { body: { ...said, amount: typedAmount(said.amount) } }), () => t("changed"),
+    tried(() => change("POST", one("accounts", id, "/balance"), { body: { ...said, amount: typedAmount(said.amount, currency) } }), () => t("changed"),
       ({ importId }) => undoing(() => change("DELETE", one("imports", importId))));
   };
   return html`<form onSubmit=${say}><p class="soft small">${t("balance_say")}</p><p class="buttons">
-    ${input("date", "as_of_day", { type: "date", max: today })} ${input("amount", "balance", forAmount)}
+    <input type="date" max=${today} ...${field("date", "as_of_day")} /> <${AmountInput} currency=${currency} ...${field("amount", "balance")} />
     <button type="submit">${t("save")}</button></p></form>`;
 }

@@ -1,7 +1,7 @@
 /** Accounts as their person wants to see them: own names, hidden ones, two that are one, and gone for good. */
 import { change, one, usePreview, useRead } from "./api.js";
-import { Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
-import { asTyped, day, forAmount, money, typedAmount } from "./format.js";
+import { AmountInput, Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
+import { asTyped, day, money, typedAmount } from "./format.js";
 import { SameAccounts } from "./same-account.js";
 import { html, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
@@ -87,8 +87,8 @@ function Change({ account, line, others, onClose }) {
 /** How far the account may go below zero, before notices warn. */
 function CreditLine({ line, currency, submitted }) {
   const [typed, setTyped] = useState(asTyped(line));
-  return html`<form class="field" onSubmit=${submitted("PATCH", { body: { creditLine: typed === "" ? null : typedAmount(typed) } })}>
+  return html`<form class="field" onSubmit=${submitted("PATCH", { body: { creditLine: typed === "" ? null : typedAmount(typed, currency) } })}>
     <label for="credit-line">${t("credit_line")} (${currency})</label><p class="soft small">${t("credit_line_text")}</p>
-    <span class="buttons"><input id="credit-line" ...${forAmount} value=${typed} onInput=${(event) => setTyped(event.target.value)} /><button type="submit">${t("save")}</button></span>
+    <span class="buttons"><${AmountInput} id="credit-line" currency=${currency} value=${typed} onInput=${(event) => setTyped(event.target.value)} /><button type="submit">${t("save")}</button></span>
   </form>`;
 }

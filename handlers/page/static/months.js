@@ -145,7 +145,7 @@ function MonthRows({ data, totals, person }) {
     <div class="halves">
       <div>
         ${totals && html`<${ByCategory} of=${totals} asked=${{ dateFrom: from, dateTo: to }} link=${(category) => address("/transactions", { category, ...daysOf(data.month) })} />`}
-        <${Targets} month=${data.month} />
+        <${Targets} month=${data.month} currency=${data.currency} />
       </div>
       ${counted.length > 0 && html`<section aria-labelledby="month-rows">
         <h3 id="month-rows">${t("transactions")}</h3>

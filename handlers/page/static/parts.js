@@ -1,7 +1,7 @@
 /** The parts that every place is made of: amounts, days, cards, states, dialogs, toasts. */
 import { Away, Refused, forget, useModule } from "./api.js";
 import { SignedOut, signIn, signOut } from "./auth.js";
-import { day, inDays, leaf, money, percent, shortDay } from "./format.js";
+import { amount, amountPattern, day, inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address, beside } from "./place.js";
 import { html, shared, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
@@ -39,11 +39,23 @@ export function Place({ title, text, actions, children }) {
   }, []);
   return html`<div class="place">
     <header class="place-head">
-      <div><h1 ref=${heading} tabindex="-1">${title}</h1>${text && html`<p class="soft">${text}</p>`}</div>
+      <div><h1 ref=${heading} tabindex="-1"><${Name} text=${title} /></h1>${text && html`<p class="soft">${text}</p>`}</div>
       ${actions}
     </header>
     ${children}
   </div>`;
+}
+
+const NAME_MAX = 60;
+
+/** A very long name with an ellipsis at its end, for what leads to the whole one. */
+export const short = (text) => (text.length > NAME_MAX ? `${text.slice(0, NAME_MAX).trimEnd()}…` : text);
+
+/** A name as a title; of a very long one a press shows the whole. */
+function Name({ text }) {
+  const [isWhole, setIsWhole] = useState(false);
+  if (short(text) === text) return text;
+  return html`<button type="button" class="name" aria-expanded=${isWhole} onClick=${() => setIsWhole(!isWhole)}>${isWhole ? text : short(text)}</button>`;
 }
 
 /** What stands where something will be. */
@@ -120,6 +132,10 @@ export const Choice = ({ name, value, options, onChoose }) =>
     ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
   </select>`;
 
+/** A field for an amount: a browser's own number field loses the comma where the browser speaks another language than the page. */
+export const AmountInput = ({ currency, ...given }) => html`<input inputmode="decimal" autocomplete="off" size="8" pattern=${amountPattern(currency)}
+  title=${t("amount_such_as", { example: amount(1234.56) })} ...${given} />`;
+
 /** What is known of something: `facts` are pairs of a word's name and a value; those without a value are left out. */
 export const Facts = ({ facts }) => html`<dl class="facts">
   ${facts.map(([name, value]) => value && html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
@@ -127,10 +143,10 @@ export const Facts = ({ facts }) => html`<dl class="facts">
 
 /** A name and, smaller, what is to be known about it. */
 export const Titled = ({ title, about }) =>
-  html`<span class="row-text"><span class="row-title">${title}</span><span class="row-about">${about}</span></span>`;
+  html`<span class="row-text"><span class="row-title">${typeof title === "string" ? short(title) : title}</span><span class="row-about">${about}</span></span>`;
 
 /** A line of a list: a name, what is to be known about it, and what can be done or what it is worth. */
-export const Line = ({ title, about, children }) => html`<li class="line tall"><${Titled} title=${title} about=${about} />${children}</li>`;
+export const Line = ({ title, about, children }) => html`<li class="line tall"><${Titled} title=${typeof title === "string" ? html`<${Name} text=${title} />` : title} about=${about} />${children}</li>`;
 
 /** A modal dialog over the place, open while it is there; Escape and the place around it close it. */
 export function Dialog({ title, onClose, children }) {
@@ -138,7 +154,9 @@ export function Dialog({ title, onClose, children }) {
   const id = useId();
   const [depth] = useState(() => openDialogs.get() + 1);
   useLayoutEffect(() => {
-    openDialogs.set(openDialogs.get() + 1);
+    const told = saying.get();
+    if (told) saying.set({ ...told, upTo: Math.min(told.upTo, depth - 1) }); // what was said before stays below
+    openDialogs.set(depth);
     const opened = dialog.current;
     const opener = /** @type {HTMLElement | SVGElement | null} */ (document.activeElement);
     opened.showModal();
@@ -156,7 +174,7 @@ export function Dialog({ title, onClose, children }) {
   return html`<dialog ref=${dialog} aria-labelledby=${id} onClick=${beside} onCancel=${cancelled}>
     <div class="dialog">
       <header class="card-head">
-        <h2 id=${id}>${title}</h2>
+        <h2 id=${id}><${Name} text=${title} /></h2>
         <button type="button" class="round" aria-label=${t("close")} onClick=${onClose}><${Icon} name="close" /></button>
       </header>
       ${children}
@@ -168,26 +186,36 @@ export function Dialog({ title, onClose, children }) {
 const saying = shared(null);
 const openDialogs = shared(0);
 let sayingEnds = 0;
+const LONG = 300; // milliseconds
 const SAID_FOR = { done: 6000, undo: 12_000, failed: 20_000 }; // milliseconds
 
 /** Say for a while that something was done, with something to do about it (`{text, act}`), or that it was not. */
 export function toast(text, action = null, isFailed = false) {
   clearTimeout(sayingEnds);
-  saying.set({ text, action });
+  saying.set({ text, action, upTo: Infinity });
   sayingEnds = setTimeout(() => saying.set(null), SAID_FOR[isFailed ? "failed" : action ? "undo" : "done"]);
 }
 
+/** Say that something is being done, until it is said what came of it. */
+function sayWorking() {
+  toast(t("working"));
+  clearTimeout(sayingEnds);
+}
+
 /**
- * Change something and say what came of it, or why not: the answer, true where there is none, or false if it was not done. `told` makes a sentence of the answer, `next`
+ * Change something and say what came of it, or why not, and meanwhile, if that takes long, that it is being done: the answer, true where there is none, or false if it was not done. `told` makes a sentence of the answer, `next`
  * what can be done about it (`{text, act}`).
  */
 export async function tried(work, told, next) {
+  const waits = setTimeout(sayWorking, LONG);
   try {
     const answer = await work();
+    clearTimeout(waits);
     forget();
     toast(told(answer), next?.(answer));
     return answer ?? true;
   } catch (error) {
+    clearTimeout(waits);
     toast(error instanceof Away ? t("not_reached") : said(error), null, true);
     return false;
   }
@@ -206,9 +234,9 @@ export const SignOut = () => html`<button type="button" onClick=${() => signOut(
  */
 export function Toasts({ depth = 0 }) {
   const told = saying.use();
-  const shown = openDialogs.use() === depth && told;
+  const shown = openDialogs.use() === depth && told?.upTo >= depth && told;
   const act = () => {
-    saying.set(null);
+    sayWorking();
     shown.action.act();
   };
   return html`<div class="toasts" role="status" aria-live="polite">

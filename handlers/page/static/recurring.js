@@ -1,9 +1,9 @@
 /** Recurring payments, going out and coming in: what they cost, when the next ones come, how their prices changed, every single charge, and what a person says of them. */
 import { change, one, useRead } from "./api.js";
 import { Stair } from "./charts.js";
-import { comingUp, count, day, daysBetween, forAmount, money, shortDay, sum, typedAmount } from "./format.js";
+import { comingUp, count, day, daysBetween, money, shortDay, sum, typedAmount } from "./format.js";
 import { Icon } from "./icons.js";
-import { Card, Choice, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, accountAmong, tallBones, tried } from "./parts.js";
+import { AmountInput, Card, Choice, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, accountAmong, short, tallBones, tried } from "./parts.js";
 import { address, beside, leave } from "./place.js";
 import { html, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
@@ -65,7 +65,7 @@ function Payments({ payments: all, person }) {
         ${days.map((date) => html`<li key=${date}>
           <p class="days-head"><b><${Day} date=${date} /></b> <span class="soft small">${dueIn(daysBetween(today, date))}</span></p>
           ${coming.filter(([, due]) => due === date).map(([payment]) => html`<a key=${payment.id} class="days-row" href=${address("/recurring", { id: payment.id })}>
-            <span>${payment.merchantName}</span><${Money} amount=${payment.amount} currency=${payment.currency} />
+            <span>${short(payment.merchantName)}</span><${Money} amount=${payment.amount} currency=${payment.currency} />
           </a>`)}
         </li>`)}
       </ul>
@@ -174,11 +174,13 @@ function Sayings({ payment }) {
 /** A payment that was not found, as its person knows it. */
 function NewPayment({ person, onClose }) {
   const [said, setSaid] = useState({ direction: "outgoing", frequency: "monthly", accountId: person.accounts[0].id });
+  const [typed, setTyped] = useState("");
+  const { currency } = person.byId.get(said.accountId);
   const close = useThere(onClose);
   const set = (name) => (value) => setSaid({ ...said, [name]: value });
   const add = async (event) => {
     event.preventDefault();
-    if (await tried(() => toAdded(said), () => t("changed"), (payment) => ({ text: t("undo"), act: () => say(payment, "none") }))) close();
+    if (await tried(() => toAdded({ ...said, amount: typedAmount(typed, currency) }), () => t("changed"), (payment) => ({ text: t("undo"), act: () => say(payment, "none") }))) close();
   };
   const field = (word, input) => html`<label class="field"><span class="label">${t(word)}</span>${input}</label>`;
   const choice = (word, name, options) => html`<div class="field"><span class="label" aria-hidden="true">${t(word)}</span>
@@ -188,7 +190,7 @@ function NewPayment({ person, onClose }) {
     <form class="fields" onSubmit=${add}>
       ${field("pay_name", html`<input required minlength="3" maxlength="200" autocomplete="off" onInput=${(event) => set("name")(event.target.value)} />`)}
       ${choice("field_indicator", "direction", [["outgoing", t("field_debit")], ["incoming", t("field_credit")]])}
-      ${field("field_amount", html`<input ...${forAmount} required onInput=${(event) => set("amount")(typedAmount(event.target.value))} />`)}
+      ${field("field_amount", html`<${AmountInput} currency=${currency} required onInput=${(event) => setTyped(event.target.value)} />`)}
       ${choice("pay_every", "frequency", FREQUENCIES.map((each) => [each, named(each)]))}
       ${field("pay_next", html`<input type="date" required min=${person.profile.today} onInput=${(event) => set("nextExpected")(event.target.value)} />`)}
       ${choice("account", "accountId", person.accounts.map((account) => [account.id, accountAmong(account)]))}

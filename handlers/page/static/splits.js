@@ -1,7 +1,7 @@
 /** What of one booking went where: parts that add up to it. */
-import { asTyped, forAmount, sum, typedAmount } from "./format.js";
+import { asTyped, sum, typedAmount } from "./format.js";
 import { PlaceChoice, placeIn, placeOf } from "./own-categories.js";
-import { Money } from "./parts.js";
+import { AmountInput, Money } from "./parts.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -16,12 +16,12 @@ export function Splits({ row, said, keep }) {
   const isWhole = parts.length > 1 && whole.every(({ amount }) => amount * row.amount > 0);
   const empty = { amount: 0, place: row.category ?? "OTHER" };
   const set = (at, changes) => setParts(parts.map((part, place) => (place === at ? { ...part, ...changes } : part)));
-  const type = (at, text) => set(at, { text, amount: sum([Math.sign(row.amount) * Math.abs(typedAmount(text) || 0)], row.currency) });
+  const type = (at, text) => set(at, { text, amount: sum([Math.sign(row.amount) * Math.abs(typedAmount(text, row.currency) || 0)], row.currency) });
   return html`<div class="field"><span class="label">${t("splits")}</span>
     ${said.sleepingSplits && html`<p class="caution">${t("splits_asleep")}</p>`}
     ${parts.map((part, at) => html`<p class="buttons" key=${at}>
       ${at < typed.length
-        ? html`<input ...${forAmount} aria-label=${t("field_amount")} value=${part.text ?? asTyped(Math.abs(part.amount) || null)} onInput=${(event) => type(at, event.target.value)} onChange=${() => set(at, { text: undefined })} />`
+        ? html`<${AmountInput} currency=${row.currency} aria-label=${t("field_amount")} value=${part.text ?? asTyped(Math.abs(part.amount) || null)} onInput=${(event) => type(at, event.target.value)} onChange=${() => set(at, { text: undefined })} />`
         : html`<${Money} amount=${rest * Math.sign(row.amount)} currency=${row.currency} />`}
       <${PlaceChoice} value=${part.place} onChoose=${(place) => set(at, { place })} />
       <button type="button" aria-label="${t("remove")}: ${at + 1}" onClick=${() => setParts(parts.length > 2 ? parts.filter((_, place) => place !== at) : [])}>×</button>

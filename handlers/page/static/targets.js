@@ -1,15 +1,15 @@
 /** Amounts to compare with what was spent at a place in a month or its year: a number beside a number, and nothing more. */
 import { change, useRead } from "./api.js";
-import { asTyped, forAmount, money, month as monthName, typedAmount } from "./format.js";
+import { asTyped, money, month as monthName, typedAmount } from "./format.js";
 import { PlaceChoice, placeIn, placeOf, useNames } from "./own-categories.js";
-import { Choice, Loaded, Titled, tried, undoing } from "./parts.js";
+import { AmountInput, Choice, Loaded, Titled, tried, undoing } from "./parts.js";
 import { html, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
 
 const PERIODS = { month: "monthly", year: "yearly" };
 
 /** What holds in this month; what is set here holds from it on. */
-export function Targets({ month }) {
+export function Targets({ month, currency: home }) {
   const list = useRead("/targets", { month });
   const name = useNames();
   const [wanted, setWanted] = useState(null);
@@ -29,13 +29,14 @@ export function Targets({ month }) {
       })}</ul>
       ${wanted
         ? html`<${Wanted} key=${wanted.place} month=${month} first=${wanted} held=${targets} onClose=${() => setWanted(null)} />`
-        : html`<button type="button" onClick=${() => setWanted({ place: "", period: "month" })}>${t("target_set")}</button>`}`}<//>
+        : html`<button type="button" onClick=${() => setWanted({ place: "", period: "month", currency: home })}>${t("target_set")}</button>`}`}<//>
   </section>`;
 }
 
 /** What is to hold instead; what held there before can be had again. */
 function Wanted({ month, first, held, onClose }) {
   const [target, setTarget] = useState(first);
+  const { currency } = first;
   const close = useThere(onClose);
   const set = (changes) => setTarget({ ...target, ...changes });
   const put = ({ place, amount, period }) => change("PUT", "/targets", { body: { ...placeOf(place), amount, period, from: month } });
@@ -49,7 +50,7 @@ function Wanted({ month, first, held, onClose }) {
     <p class="soft small">${t("target_text", { month: monthName(month) })}</p>
     <p class="buttons">
       <${PlaceChoice} value=${target.place} onChoose=${(place) => set({ place })} none=${t("category")} />
-      <input ...${forAmount} required aria-label=${t("field_amount")} placeholder=${t("field_amount")} value=${target.text ?? asTyped(target.amount)} onInput=${({ target: { value: text } }) => set({ text, amount: typedAmount(text) })} />
+      <${AmountInput} currency=${currency} required aria-label=${t("field_amount")} placeholder=${t("field_amount")} value=${target.text ?? asTyped(target.amount)} onInput=${({ target: { value: text } }) => set({ text, amount: typedAmount(text, currency) })} />
       <${Choice} name=${t("period")} value=${target.period} options=${period} onChoose=${(chosen) => set({ period: chosen })} />
       <button type="submit" class="primary" disabled=${!target.place}>${t("save")}</button>
       <button type="button" onClick=${onClose}>${t("cancel")}</button>
