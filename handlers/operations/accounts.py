@@ -134,9 +134,13 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
 
 def separate_account(services: Services, request: Request, *, id: str, dry_run: bool) -> Json:
     """Undo the merging of this account into another one: it is an account of its own again. Return how many bookings
-    were removed and added; a dry run stores nothing. Raises NotFound."""
+    were removed and added; a dry run stores nothing. Raises NotFound, also where the caller may not read that one."""
+    user = services.user(owner_of(request))
+    merged = merges.merged_accounts(services.of(user.id), user.id)
+    if not any(each.id == id and request.principal.covers(each.into) for each in merged):
+        raise NotFound(ACCOUNT_NOT_FOUND)
     try:
-        rebuilt = separate(services, services.user(owner_of(request)), id, is_dry_run=dry_run)
+        rebuilt = separate(services, user, id, is_dry_run=dry_run)
     except NotMerged as error:
         raise NotFound(ACCOUNT_NOT_FOUND) from error
     return rebuilding(rebuilt)

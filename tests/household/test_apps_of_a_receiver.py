@@ -265,3 +265,21 @@ def test_who_shares_accounts_of_several_banks_is_one_connection_on_the_page(serv
     served.settle()
     (shown,) = served.bens_page.get("/connections").json()["connections"]
     assert (shown["bankName"], len(shown["accountIds"])) == ("eva", 2)
+
+
+@pytest.mark.requirement("household.apps")
+def test_what_the_receiver_answers_about_a_shared_account_no_app_answers_or_takes_back(served: Served) -> None:
+    home = served
+    home.bring(home.eva, GIRO, *evas_bookings())
+    home.share()
+    home.settle()
+    home.bring(
+        home.ben, AccountRecord(stable_key="1", currency="EUR", name="File"), *evas_bookings(), connector="files"
+    )
+    giro, file = home.account(home.ben, GIRO.iban), home.account(home.ben, None)
+    app, page = home.bens_app, home.bens_page
+    assert app.post(f"/accounts/{file}/merge", json={"into": giro}).status_code == 404
+    assert page.post(f"/accounts/{file}/merge", json={"into": giro}).status_code == 200
+    assert app.delete(f"/accounts/{file}/merge").status_code == 404
+    assert [each["id"] for each in page.get("/accounts").json()["accounts"]] == [giro]
+    assert page.delete(f"/accounts/{file}/merge").status_code == 200
