@@ -326,7 +326,9 @@ def charges(
     as analytics.frames.CHARGES, in no order; of these accounts, or (None) of all that are not hidden."""
     condition, values = Selection(account_ids=account_ids, date_from=since).condition(user_id)
     table = "pending_transactions" if pending else "transactions"
-    return session.frame(f"SELECT {', '.join(CHARGES)} FROM {table} WHERE {condition}", *values, schema=CHARGES)
+    columns = {name: dtype for name, dtype in CHARGES.items() if name != "user_id"}
+    rows = session.frame(f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}", *values, schema=columns)
+    return rows.select(pl.lit(user_id).alias("user_id"), pl.all())  # once in memory, however many rows there are
 
 
 def noticed(session: Session, user_id: str, *, since: date, names: Sequence[str] | None = None) -> list[Row]:

@@ -18,6 +18,7 @@ COLUMNS_AT_ONCE = 8
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
 TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"}
+TOLD = (*TEXTS, "creditor_id", "account_id")  # of a stream; before there is one, copies would stand in memory in vain
 TOPICS = {"left_out": LEFT_OUT, "depot": DEPOT, "shop_depot": SHOP_DEPOT, "is_return": RETURN}
 FLAGS = ("is_potential_duplicate", "is_adjusting_entry")
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
@@ -35,14 +36,15 @@ def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
     """The bookings of the last 25 months that may recur, oldest first, each with its `row` number, its `price` (the
-    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount whatever its direction.
-    Potential duplicates, adjusting entries and returned payments are left out, and without `of_any_kind` also what pays
+    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount whatever its direction;
+    in place of the columns TOLD, it has their place in `charges` (`at`). Potential duplicates, adjusting entries and returned payments are left out, and without `of_any_kind` also what pays
     for nothing, such as savings. `incoming` adds incoming ones, whose `user_id` gets MARK at its end."""
     called = pl.col("called" if "called" in users.columns else "user_id")
     since = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo")
     days = users.lazy().select("user_id", "today", since=since, called=called, called_in=called + MARK)
     pieces: list[list[pl.Series]] = []
     returns = []
+    charges = charges.with_row_index("at")
     for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
         rows = _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
         returns.append(rows.filter("is_return"))
@@ -74,7 +76,7 @@ def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: b
         .lazy()
         .with_columns(_what_may_recur(of_any_kind=of_any_kind, incoming=incoming))
         .filter(pl.col("may_recur") | pl.col("is_return"))
-        .drop("transfer_account_id", "is_no_payment", "called", "called_in")
+        .drop("transfer_account_id", "is_no_payment", "called", "called_in", *TOLD)
         .pipe(frame_of)
     )
 

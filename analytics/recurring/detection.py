@@ -7,8 +7,8 @@ from itertools import chain
 
 import polars as pl
 
-from analytics.frames import SUBSCRIPTIONS, frame_of
-from analytics.recurring.charges import eligible_payments
+from analytics.frames import SUBSCRIPTIONS, among, frame_of
+from analytics.recurring.charges import TOLD, eligible_payments
 from analytics.recurring.choice import DatedCharge, Streams, choose_groups, complete_streams, join_successors
 from analytics.recurring.evidence import accept_fits, worth_fitting
 from analytics.recurring.groups import candidate_groups, with_group_keys
@@ -47,7 +47,6 @@ def detect(
     longer listed.
     """
     payments = eligible_payments(charges, users, of_any_kind=of_any_kind, incoming=incoming)
-    del charges  # the frames below need the memory
     if payments.height < CHARGES_MIN:
         return NONE
     rows = with_group_keys(with_payee(payments))
@@ -66,7 +65,9 @@ def detect(
         for group, stream in join_successors(streams).items()
         for each in stream
     ]
-    return report_streams(rows, pl.DataFrame(placed, schema=PLACED, orient="row"), with_ended=with_ended)
+    found = pl.DataFrame(placed, schema=PLACED, orient="row")
+    rows = rows.lazy().filter(pl.col("row").is_in(among(found["row"]))).pipe(frame_of)
+    return report_streams(rows.hstack(charges[rows["at"]][[*TOLD]]), found, with_ended=with_ended)
 
 
 def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
