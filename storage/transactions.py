@@ -275,9 +275,10 @@ def portions(
 
 
 def for_search(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
-    """Rows of KEPT converted to analytics.frames.SEARCHED; `pending` becomes the value of `is_pending` in every row."""
+    """Rows of KEPT, with the place of each where it is kept (`kept_at`), converted to analytics.frames.SEARCHED with
+    that place; `pending` becomes the value of `is_pending` in every row."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
-    return rows.with_columns(**marks).select(*SEARCHED)
+    return rows.with_columns(**marks).select("kept_at", *SEARCHED)
 
 
 def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:

@@ -36,15 +36,16 @@ def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
     """The bookings of the last 25 months that may recur, oldest first, each with its `row` number, its `price` (the
-    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount whatever its direction;
-    in place of the columns TOLD, it has their place in `charges` (`at`). Potential duplicates, adjusting entries and returned payments are left out, and without `of_any_kind` also what pays
-    for nothing, such as savings. `incoming` adds incoming ones, whose `user_id` gets MARK at its end."""
+    amount without its sign), the folded texts `name`, `note` and `brand`, a negative amount whatever its direction, and
+    its place in `charges` (`charge`) instead of the columns TOLD. Potential duplicates, adjusting entries and returned
+    payments are left out, and without `of_any_kind` also what pays for nothing, such as savings. `incoming` adds
+    incoming ones, whose `user_id` gets MARK at its end."""
     called = pl.col("called" if "called" in users.columns else "user_id")
     since = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo")
     days = users.lazy().select("user_id", "today", since=since, called=called, called_in=called + MARK)
     pieces: list[list[pl.Series]] = []
     returns = []
-    charges = charges.with_row_index("at")
+    charges = charges.with_row_index("charge")
     for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
         rows = _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
         returns.append(rows.filter("is_return"))

@@ -65,9 +65,9 @@ def detect(
         for group, stream in join_successors(streams).items()
         for each in stream
     ]
-    found = pl.DataFrame(placed, schema=PLACED, orient="row")
-    rows = rows.lazy().filter(pl.col("row").is_in(among(found["row"]))).pipe(frame_of)
-    return report_streams(rows.hstack(charges[rows["at"]][[*TOLD]]), found, with_ended=with_ended)
+    chosen = pl.DataFrame(placed, schema=PLACED, orient="row")
+    rows = rows.lazy().filter(pl.col("row").is_in(among(chosen["row"]))).pipe(frame_of)
+    return report_streams(rows.hstack(charges[rows["charge"]][[*TOLD]]), chosen, with_ended=with_ended)
 
 
 def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:

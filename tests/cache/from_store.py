@@ -96,7 +96,7 @@ class FromStore:
         return matching(self._session, self._user_id, self._seen(selection))
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-        """The same as analytics.frames.SEARCHED, or those that are not booked yet."""
+        """The same as analytics.frames.SEARCHED with their places, or those that are not booked yet."""
         selection = self._seen(selection)
         return searched(self._session, self._user_id, selection, pending=pending)
 
@@ -142,13 +142,15 @@ class FromStore:
         """The rows of these ids as a page lists them, by id."""
         return transactions.rows_by_id(self._session, self._user_id, ids, pending=pending)
 
-    def listed(self, ids: Iterable[str], *, pending: bool = False, leaf: Shown | None = None) -> Mapping[str, bytes]:
-        """The JSON of the rows of these ids, by id."""
-        rows = self.rows_by_id(ids, pending=pending)
-        shown = {id_: orjson.dumps(self._render(row, self.by_id)) for id_, row in rows.items()}
+    def listed(self, places: Iterable[int], *, pending: bool = False, leaf: Shown | None = None) -> Mapping[int, bytes]:
+        """The JSON of the rows at these places of `search_rows`, by place."""
+        of_place = dict(places_of(self._session, self._user_id, pending=pending).iter_rows())
+        rows = self.rows_by_id([of_place[place] for place in places], pending=pending)
+        shown = {place: orjson.dumps(self._render(rows[of_place[place]], self.by_id)) for place in places}
         if leaf is None:
             return shown
-        return {id_: with_leaf(json, leaf(rows[id_]["detailed_category"])) for id_, json in shown.items()}
+        codes = {place: rows[of_place[place]]["detailed_category"] for place in places}
+        return {place: with_leaf(json, leaf(codes[place])) for place, json in shown.items()}
 
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
@@ -187,11 +189,20 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
 
 
 def searched(session: Session, user_id: str, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-    """The booked (or pending) transactions of the selection as analytics.frames.SEARCHED, in the order of a page."""
+    """The booked (or pending) transactions of the selection as analytics.frames.SEARCHED with their places, in the
+    order of a page."""
     condition, values = selection.condition(user_id)
     table = "pending_transactions" if pending else "transactions"
     rows = session.frame(f"SELECT {', '.join(KEPT)} FROM {table} WHERE {condition}", *values, schema=KEPT)
-    return for_search(rows, pending=pending).sort("booking_date", "id", descending=True)
+    placed = rows.join(places_of(session, user_id, pending=pending), on="id", how="left")
+    return for_search(placed, pending=pending).sort("booking_date", "id", descending=True)
+
+
+def places_of(session: Session, user_id: str, *, pending: bool) -> pl.DataFrame:
+    """A place for each of the user's transactions: its number in the order of the ids."""
+    table = "pending_transactions" if pending else "transactions"
+    query = f"SELECT id FROM {table} WHERE user_id = $1"
+    return session.frame(query, user_id, schema={"id": pl.String()}).sort("id").with_row_index("kept_at")
 
 
 def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:

@@ -76,7 +76,7 @@ def search_transactions(
     rows, query = _read(reading, caller, filters, selected, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     matching = matching_rows(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
-    whole = in_order(matching, sort).select("id", "is_pending").pipe(frame_of)
+    whole = in_order(matching, sort).select("kept_at", "is_pending").pipe(frame_of)
     offset = min((page - 1) * per_page, whole.height)
     of_page = whole[offset : offset + per_page].rows()
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=whole.height)
@@ -210,20 +210,20 @@ def _refunds(
     return pl.concat([booked, refund_ids(pending, reading.figures, selection=selected.ids)])
 
 
-def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[bytes]:
-    """The JSON of these rows, each given by its id and whether it is pending."""
+def _shapes(reading: UserData, rows: Sequence[tuple[int, bool]], caller: Principal, include: str | None) -> list[bytes]:
+    """The JSON of these rows, each given by its place and whether it is pending."""
     leaf, is_detailed = partial(leaf_as_seen, caller=caller), is_included(include)
     shown = {
         is_pending: reading.listed(
-            [id_ for id_, of_row in rows if of_row == is_pending],
+            [place for place, of_row in rows if of_row == is_pending],
             pending=is_pending,
             leaf=leaf if is_detailed else None,
         )
         for is_pending in {is_pending for _, is_pending in rows}
     }
     found = [
-        b'%b,"status":"%b"}' % (shown[is_pending][id_][:-1], b"pending" if is_pending else b"booked")
-        for id_, is_pending in rows
+        b'%b,"status":"%b"}' % (shown[is_pending][place][:-1], b"pending" if is_pending else b"booked")
+        for place, is_pending in rows
     ]
     return with_words(found, reading, caller, None if is_detailed else leaf) if asks_for_words(include) else found
 

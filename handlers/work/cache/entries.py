@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import date
 from functools import cached_property
@@ -101,12 +101,13 @@ class Entries:
         return self._rows_of(self.bookings, selection)
 
     def search_rows(self, selection: Selection) -> pl.DataFrame:
-        """All rows of the selection as analytics.frames.SEARCHED, the latest booking date first."""
+        """All rows of the selection as analytics.frames.SEARCHED with their positions (`kept_at`), the latest booking
+        date first."""
         return self._rows_of(self._searched_rows, selection)
 
     @cached_property
     def _searched_rows(self) -> pl.DataFrame:
-        return for_search(self.rows)
+        return for_search(self.rows.with_row_index("kept_at"))
 
     def _rows_of(self, frame: pl.DataFrame, selection: Selection) -> pl.DataFrame:
         found, first, end = self._found(selection)
@@ -173,13 +174,6 @@ class Entries:
             self._json[at] = made = fit_copy(orjson.dumps(self.render(row, self._accounts)))
             self.size += len(made) + OBJECT_BYTES
         return self._kept_json(positions)
-
-    def json_of(self, ids: Iterable[str]) -> tuple[Sequence[int], Mapping[str, bytes]]:
-        """The ascending positions of the rows with these ids, and the JSON of each by its id, in the same order;
-        KeyError for an unknown id."""
-        places = sorted((self.places[id_], id_) for id_ in ids)
-        positions = [at for at, _ in places]
-        return positions, {id_: json for (_, id_), json in zip(places, self.json(positions), strict=True)}
 
     def _rows_at(self, positions: Sequence[int]) -> pl.DataFrame:
         """The rows at these ascending positions; adjacent ones as a slice, because gathering single rows wakes Polars'

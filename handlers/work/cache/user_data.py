@@ -252,31 +252,30 @@ class UserData:
         return recent if recent is not None else self.figures
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-        """The booked rows of the selection as analytics.frames.SEARCHED; with `pending`, its pending rows instead."""
+        """The booked rows of the selection as analytics.frames.SEARCHED with the places (`kept_at`) by which `listed`
+        finds them; with `pending`, its pending rows instead."""
         if not pending:
             return self.entries.search_rows(selection)
-        return for_search(self.waiting.filter(selection.expression()), pending=True)
+        return for_search(self.waiting.with_row_index("kept_at").filter(selection.expression()), pending=True)
 
     @property
     def pending(self) -> pl.DataFrame:
         """The pending rows of all accounts that are not hidden, with the columns of BOOKINGS."""
         return self.waiting.select(*BOOKINGS)
 
-    def listed(self, ids: Iterable[str], *, pending: bool = False, leaf: Shown | None = None) -> Mapping[str, bytes]:
-        """The JSON of the booked (or the pending) rows with these ids as `page` gives it, by id; KeyError for an
-        unknown id of a booked row."""
+    def listed(self, places: Iterable[int], *, pending: bool = False, leaf: Shown | None = None) -> Mapping[int, bytes]:
+        """The JSON of the booked (or pending) rows at these places of `search_rows` as `page` gives it, by place."""
+        found = sorted(places)
         if pending:
-            rows = self.rows_by_id(ids, pending=True)
-            shown: Mapping[str, bytes] = {
-                id_: orjson.dumps(self.entries.render(row, self.by_id)) for id_, row in rows.items()
-            }
-            codes = [row["detailed_category"] for row in rows.values()]
+            rows = self.waiting[found].rows(named=True)
+            shown = [orjson.dumps(self.entries.render(row, self.by_id)) for row in rows]
+            codes = [row["detailed_category"] for row in rows]
         else:
-            positions, shown = self.entries.json_of(ids)
-            codes = self.entries.leaves(positions) if leaf is not None else []
-        if leaf is None:
-            return shown
-        return {id_: with_leaf(json, leaf(code)) for (id_, json), code in zip(shown.items(), codes, strict=True)}
+            shown = self.entries.json(found)
+            codes = self.entries.leaves(found) if leaf is not None else []
+        if leaf is not None:
+            shown = [with_leaf(json, leaf(code)) for json, code in zip(shown, codes, strict=True)]
+        return dict(zip(found, shown, strict=True))
 
     def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The booked rows with these ids, with the columns of a list, by id; KeyError for an unknown id. With
