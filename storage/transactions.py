@@ -281,14 +281,15 @@ def for_search(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
     return rows.with_columns(**marks).select("kept_at", *SEARCHED)
 
 
-def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:
+def rows_by_id(
+    session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False, limit: int | None = None
+) -> dict[str, Row]:
     """The booked transactions (or, with `pending`, the pending ones) with these ids, by id, with the columns of a list;
-    those of hidden accounts too. Ids without one are absent."""
+    those of hidden accounts too. Ids without one are absent. With a limit, so many of them, the latest first."""
     table = "pending_transactions" if pending else "transactions"
-    rows = session.rows(
-        f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, list(ids)
-    )
-    return {row["id"]: row for row in rows}
+    newest = f" ORDER BY booking_date DESC, id DESC LIMIT {int(limit)}" if limit is not None else ""
+    query = f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[]){newest}"
+    return {row["id"]: row for row in session.rows(query, user_id, list(ids))}
 
 
 def ids_beginning(session: Session, user_id: str, beginning: str) -> list[str]:

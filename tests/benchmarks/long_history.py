@@ -81,10 +81,15 @@ def correct(client: httpx.Client) -> None:
     client.post("/corrections", json={"transactionId": row["id"], "category": "HEALTH"}).raise_for_status()
 
 
-def rule(client: httpx.Client) -> None:
+def rule(client: httpx.Client, **asked: str) -> None:
     """A rule that changes the type of everything."""
     about = {"field": "purpose", "operator": "contains", "value": "a"}
-    client.post("/rules", json={**about, "category": "HEALTH", "type": "fee"}).raise_for_status()
+    client.post("/rules", params=asked, json={**about, "category": "HEALTH", "type": "fee"}).raise_for_status()
+
+
+def preview(client: httpx.Client) -> None:
+    """What that rule would change."""
+    rule(client, dryRun="true", include="transactions")
 
 
 def undo(client: httpx.Client) -> None:
@@ -132,6 +137,7 @@ QUESTIONS: Mapping[str, Question] = {
     "copy": copy,
     "correction": after_page(correct),
     "rule": after_page(rule),
+    "preview": after_page(preview),
     "undo": after_page(undo),
     "ten at once": at_once,
     "one by one": one_by_one,

@@ -43,3 +43,13 @@ def test_a_frame_can_be_appended_outside_a_transaction_too(database: Database) -
     database.append("settings", pl.DataFrame({"name": ["a", "b"], "value": ["1", "2"]}))
     database.append("settings", pl.DataFrame({"name": [], "value": []}, schema={"name": pl.String, "value": pl.String}))
     assert database.rows("SELECT count(*) AS n FROM settings") == [{"n": 2}]
+
+
+@pytest.mark.requirement("words.rules")
+def test_of_many_bookings_the_newest_are_read_alone(bank: Bank) -> None:
+    told = "2026-11-02 | -1.00 | Anna\n2026-11-04 | -2.00 | Ben\n2026-11-03 | -3.00 | Cem\n2026-11-05 | -4.00 | Dora"
+    bank.bring(bookings(told))
+    ids = {row["counterpart_name"]: row["id"] for row in bank.database.rows("SELECT * FROM transactions")}
+    asked = [ids[name] for name in ("Anna", "Ben", "Cem")]
+    rows = transactions.rows_by_id(bank.database, bank.user.id, asked, limit=2)
+    assert [(row["counterpart_name"], row["amount"]) for row in rows.values()] == [("Ben", -2), ("Cem", -3)]

@@ -29,9 +29,9 @@ def examples(session: Session, request: Request, changed: pl.DataFrame, include:
         return {}
     if READ_TRANSACTIONS not in request.principal.scopes:
         raise Forbidden("Insufficient scope. Required: {wanted}", wanted=READ_TRANSACTIONS)
-    before = {row["id"]: row for row in changed.iter_rows(named=True)}
-    rows = transactions.rows_by_id(session, request.principal.user_id, before).values()
-    newest = sorted(rows, key=lambda row: (row["booking_date"], row["id"]), reverse=True)[:SHOWN_MAX]
+    newest = transactions.rows_by_id(session, request.principal.user_id, changed["id"], limit=SHOWN_MAX)
+    shown = changed.filter(pl.col("id").is_in(list(newest)))
+    before = {row["id"]: row for row in shown.iter_rows(named=True)}
     return {
         "transactions": [
             {
@@ -43,7 +43,7 @@ def examples(session: Session, request: Request, changed: pl.DataFrame, include:
                 "before": _derived_fields(before[row["id"]], "old_"),
                 "after": _derived_fields(before[row["id"]], ""),
             }
-            for row in newest
+            for row in newest.values()
         ]
     }
 
