@@ -1,6 +1,7 @@
 """Builds the application: Connexion reads, routes and resolves the contract; our steps check each request against
 it."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
@@ -38,7 +39,9 @@ from handlers.web.steps.validation import validation
 
 CONTRACT_FILE = Path(__file__).resolve().parents[2] / "openapi.json"
 BASE_PATH = "/api/v1"
-COMPRESSED = tuple(f"{BASE_PATH}{path}" for path in ("/overview", "/subscriptions/details", "/transactions/search"))
+COMPRESSED = re.compile(
+    rf"{BASE_PATH}/(?:categories|cashflow/[^/]+/transactions|overview|subscriptions/details|transactions/(?:search|totals))\Z"
+)
 SHARED_PATHS = ("/api/", "/.well-known/")
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
@@ -132,12 +135,12 @@ def _connexion(
 
 
 def _compressed(app: ASGIApp) -> ASGIApp:
-    """The application, whose largest answers to the page are compressed for clients that read gzip; level 1 makes them
-    six times smaller in a millisecond."""
-    compressed = GZipMiddleware(app, compresslevel=1)
+    """The application, whose largest answers to the page are compressed for clients that read gzip; level 5 makes them
+    seven times smaller in a millisecond."""
+    compressed = GZipMiddleware(app, compresslevel=5)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-        chosen = compressed if scope.get("path", "").endswith(COMPRESSED) else app
+        chosen = compressed if COMPRESSED.search(scope.get("path", "")) else app
         await chosen(scope, receive, send)
 
     return choose

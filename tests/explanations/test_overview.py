@@ -56,5 +56,13 @@ def test_it_is_compressed_for_who_reads_that_and_without_an_account_it_is_short(
     with client.stream("GET", "/overview", headers={"accept-encoding": "gzip"}) as answer:
         assert answer.headers["content-encoding"] == "gzip"
         assert b'"profile"' in gzip.decompress(b"".join(answer.iter_raw()))
+    ids = ",".join(each["id"] for each in body_of(client, "/accounts")["accounts"])
+    for path in (
+        "/categories",
+        f"/cashflow/2026-10/transactions?accountIds={ids}",
+        "/transactions/totals?groupBy=merchant",
+    ):
+        answer = client.get(path, headers={"accept-encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip", answer.text
     plain = client.get("/overview", headers={"accept-encoding": "identity"})
     assert ("content-encoding" in plain.headers, plain.json()) == (False, body_of(client, "/overview"))
