@@ -120,15 +120,30 @@ def target(session: Transaction, user: User, giver: str, account: AccountRecord)
     return other if is_there else found
 
 
-def own_accounts(session: Session, user_id: str, *, by_banks_alone: bool = False) -> set[str]:
-    """The accounts that a connection of the person's own has told, or only those that a bank of theirs has told."""
+def own_accounts(session: Session, user_id: str, *, proven: bool = False) -> set[str]:
+    """The accounts that a connection of the person's own has told, or only those that a bank of theirs has told as
+    this account: what they themselves have called the same is no proof."""
     kinds, files = _kinds(session, user_id), connections.of_files(session, user_id)
+    by_word = _called_the_same(session, user_id) if proven else set()
     return {
         account
         for id_, brought in connections.accounts_of(session, user_id).items()
-        if kinds.get(id_) not in SHARED and not (by_banks_alone and id_ in files)
+        if kinds.get(id_) not in SHARED and not (proven and id_ in files)
         for account in brought
+        if (id_, account) not in by_word
     }
+
+
+def _called_the_same(session: Session, user_id: str) -> set[tuple[str, str]]:
+    """Connections and accounts of which the connections have told only parts that the user has merged into them."""
+    found = session.rows(
+        "SELECT told.connection_id, told.account_id FROM contributions AS told LEFT JOIN account_aliases AS merged"
+        " ON merged.user_id = told.user_id AND merged.source_id = told.source_id AND merged.merged_into IS NOT NULL"
+        " WHERE told.user_id = $1 GROUP BY told.connection_id, told.account_id"
+        " HAVING count(*) = count(merged.source_id)",
+        user_id,
+    )
+    return {(row["connection_id"], row["account_id"]) for row in found}
 
 
 def replace(

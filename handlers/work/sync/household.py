@@ -201,7 +201,7 @@ class Households(Struct, frozen=True, kw_only=True):
             ids = set(_targets(session, share, receiver, offered).values())
             handed = {each.account_id for each in handed_over.handed(session, receiver.id, share.id, share.giver_name)}
             theirs = handed_over.own_accounts(session, receiver.id) - set(share.held)
-            theirs |= handed_over.own_accounts(session, receiver.id, by_banks_alone=True)
+            theirs |= handed_over.own_accounts(session, receiver.id, proven=True)
         held = (ids | handed) - theirs
         if held == set(share.held):
             return True
