@@ -59,31 +59,26 @@ const digitsOf = (currency) => maker(Intl.NumberFormat, { style: "currency", cur
 /** The mark that the language of the page has before decimals (`decimal`) or between thousands (`group`). */
 const mark = (wanted) => maker(Intl.NumberFormat, {}).formatToParts(1234567.8).find(({ type }) => type === wanted).value;
 
-/** What may be one of thousands or one with three decimals: digits after the only point or comma, where the language writes neither so. */
-const unclear = (hasThree) => {
-  const marks = [".", ","].filter((each) => each !== mark("group") && !(hasThree && each === mark("decimal")));
-  return String.raw`${SIGN}\d{1,3}[${marks.join("")}]\d{3}`;
+/** What may be thousands or three decimals, since the language writes neither so; `point` is what three decimals have before them. */
+const unclear = (point = "") => {
+  const marks = ".,".replace(mark("group"), "").replace(point, "");
+  return String.raw`${SIGN}\d{1,3}[${marks}]\d{3}`;
 };
 
-export const isUnclear = (text) => new RegExp(`^${unclear(false)}$`, "v").test(text);
+export const isUnclear = (text) => new RegExp(`^${unclear()}$`, "v").test(text);
 
-/**
- * The pattern of a typed amount, whichever sign is between thousands and before decimals. Three digits after the only point or comma are
- * thousands where the language writes them so, and decimals where it writes them so and the currency has three.
- */
+/** The pattern of a typed amount: three digits after the only point or comma are thousands or decimals where language and currency write them so. */
 export function amountPattern(currency = "EUR") {
-  const hasThree = digitsOf(currency) > 2;
-  const decimals = `(?:[.,]\\d{1,2}${hasThree ? `|[${mark("decimal")}]\\d{3}` : ""})?`;
-  return String.raw`(?!${unclear(hasThree)}$)${SIGN}(?:\d{1,3}([.,'’ \u00a0\u202f])\d{3}(?:\1\d{3})*(?:(?!\1)${decimals})?|\d+${decimals})`;
+  const point = digitsOf(currency) > 2 ? mark("decimal") : "";
+  const decimals = `(?:[.,](\\d{1,2}${point && `|(?<=[${point}])\\d{3}`}))?`;
+  return String.raw`(?!${unclear(point)}$)${SIGN}(?:(\d+)${decimals}|(\d{1,3}([.,'’ \u00a0\u202f])\d{3}(?:\4\d{3})*)(?!\4)${decimals})`;
 }
 
-/** What is typed as an amount: 1.234,56 and 1,234.56 are 1234.56; NaN for what does not have the pattern. */
+/** What is typed as an amount: 1.234,56 and 1,234.56 are 1234.56; NaN for anything else. */
 export function typedAmount(text, currency = "EUR") {
   const typed = text.trim();
-  if (!new RegExp(`^(?:${amountPattern(currency)})$`, "v").test(typed)) return NaN;
-  const three = digitsOf(currency) > 2 && new RegExp(`^([^${mark("decimal")}]+)[${mark("decimal")}](\\d{3})$`).exec(typed);
-  const [, whole, decimals = ""] = three || /^(.*?)(?:[.,](\d{1,2}))?$/.exec(typed);
-  return Number(`${/^[-−]/.test(typed) ? "-" : ""}${whole.replaceAll(/\D/g, "")}.${decimals}`);
+  const [, plain, cents, whole = plain, , decimals = cents] = new RegExp(`^${amountPattern(currency)}$`, "v").exec(typed) ?? [];
+  return Number(whole && `${/^[-−]/.test(typed) ? "-" : ""}${whole.replaceAll(/\D/g, "")}.${decimals ?? ""}`);
 }
 
 /** An amount as somebody would type it: 1234.5 is 1234.5, in German 1234,5; nothing where there is none. */

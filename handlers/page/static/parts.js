@@ -48,8 +48,8 @@ export function Place({ title, text, actions, children }) {
 
 const NAME_MAX = 60;
 
-/** A very long name with an ellipsis at its end, for what leads to the whole one. */
-export const short = (text) => (text.length > NAME_MAX ? `${text.slice(0, NAME_MAX).trimEnd()}…` : text);
+/** A very long name with an ellipsis at its end, for what leads to the whole one; anything but text as it is. */
+export const short = (text) => (text?.length > NAME_MAX ? `${text.slice(0, NAME_MAX).trimEnd()}…` : text);
 
 /** A name as a title; of a very long one a press shows the whole. */
 function Name({ text }) {
@@ -143,10 +143,10 @@ export const Facts = ({ facts }) => html`<dl class="facts">
 
 /** A name and, smaller, what is to be known about it. */
 export const Titled = ({ title, about }) =>
-  html`<span class="row-text"><span class="row-title">${typeof title === "string" ? short(title) : title}</span><span class="row-about">${about}</span></span>`;
+  html`<span class="row-text"><span class="row-title">${short(title)}</span><span class="row-about">${about}</span></span>`;
 
 /** A line of a list: a name, what is to be known about it, and what can be done or what it is worth. */
-export const Line = ({ title, about, children }) => html`<li class="line tall"><${Titled} title=${typeof title === "string" ? html`<${Name} text=${title} />` : title} about=${about} />${children}</li>`;
+export const Line = ({ title, about, children }) => html`<li class="line tall"><${Titled} title=${html`<${Name} text=${title} />`} about=${about} />${children}</li>`;
 
 /** A modal dialog over the place, open while it is there; Escape and the place around it close it. */
 export function Dialog({ title, onClose, children }) {
@@ -207,15 +207,14 @@ function sayWorking() {
  * what can be done about it (`{text, act}`).
  */
 export async function tried(work, told, next) {
-  const waits = setTimeout(sayWorking, LONG);
+  clearTimeout(sayingEnds);
+  sayingEnds = setTimeout(sayWorking, LONG); // unless it is said before what came of it
   try {
     const answer = await work();
-    clearTimeout(waits);
     forget();
     toast(told(answer), next?.(answer));
     return answer ?? true;
   } catch (error) {
-    clearTimeout(waits);
     toast(error instanceof Away ? t("not_reached") : said(error), null, true);
     return false;
   }

@@ -10,7 +10,7 @@ const plain = (text) => text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLower
  * The options that have every word that is typed, those first that are called so or begin so: `[key, text, what it is below]`.
  * @param {string[][]} options @param {string} typed
  */
-export function fitting(options, typed) {
+function fitting(options, typed) {
   const wanted = plain(typed).trim();
   const words = wanted.split(/\s+/);
   /** @param {string[]} option */

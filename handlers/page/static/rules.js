@@ -51,7 +51,7 @@ function Ordered({ rules }) {
       aria-label="${label}: ${what}" onClick=${act}>${text}</button>`;
     return rule.id === edited
       ? html`<li key=${rule.id}><${RuleForm} before=${rule} onClose=${leave(rule.id)} /></li>`
-      : html`<${Line} key=${rule.id} title=${html`${what}`} about=${result(rule, name)}><span class="buttons">
+      : html`<${Line} key=${rule.id} title=${what} about=${result(rule, name)}><span class="buttons">
           ${rules.length > 1 && [
             button("earlier", t("rule_earlier"), "↑", () => moveTo(place - 1, rule, "earlier"), place === 0),
             button("later", t("rule_later"), "↓", () => moveTo(place + 1, rule, "later"), place === rules.length - 1),

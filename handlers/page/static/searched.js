@@ -35,7 +35,7 @@ export function wanted(typed) {
  * The days of a named period; `from` and `to` where the person chose them.
  * @param {{ period?: string, from?: string, to?: string }} chosen @param {string} today
  */
-export function periodDays({ period, from, to }, today) {
+function periodDays({ period, from, to }, today) {
   const first = `${today.slice(0, 7)}-01`;
   const year = Number(today.slice(0, 4));
   const days = {

@@ -14,7 +14,6 @@ import { named, said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
 const WITH_WORDS = "detailedCategory,annotation"; // formats without a place for them leave them out
-const EVERYTHING = `${WITH_WORDS},everything`; // as lines of their own, which only one format has
 const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["beancount", "Beancount"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
 export default function Transactions({ person, parameters }) {
@@ -173,7 +172,7 @@ function Export({ asked, total, isEverything, onClose }) {
   const save = async () => {
     setState(t("exporting"));
     try {
-      await download("/transactions/export", { ...asked, amounts: "size", include: format === "jsonl" && isEverything ? EVERYTHING : WITH_WORDS, format });
+      await download("/transactions/export", { ...asked, amounts: "size", include: WITH_WORDS + (format === "jsonl" && isEverything ? ",everything" : ""), format });
       onClose();
     } catch (error) {
       setState(said(error));
