@@ -122,6 +122,7 @@ def run_blocks(tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
         name: value for name, value in inherited if not name.startswith(("BANKDATA_", "COVERAGE_", "XDG_"))
     } | {
         "HOME": str(home),
+        "TZ": "Europe/Berlin",  # as of the server: `date` in a block says its day
         "PATH": f"{clone / '.venv/bin'}:{os.environ['PATH']}",
         "REAL_BANKDATA": str(Path(sys.executable).with_name("bankdata")),
         "SERVER_PORT": str(port),
