@@ -1,12 +1,15 @@
 """What a person sees: whole words, names that tell apart, known amounts, and a question before something goes."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.contract.demo_server import Demo
+from tests.days import whole_day
 from tests.page.conftest import Opening, pick
 from tests.page.test_in_a_browser import ids
 
@@ -68,7 +71,8 @@ def test_accounts_of_one_name_are_told_apart_wherever_one_is_chosen(signed_in: O
 
 @pytest.mark.requirement("page.tasks")
 def test_why_a_booking_is_not_counted_is_said_before_all_else(signed_in: Opening) -> None:
-    page = signed_in("/months", viewport=PHONE, locale="de-DE")
+    last_month = whole_day(ZoneInfo("Europe/Berlin")).replace(day=1) - timedelta(days=1)
+    page = signed_in(f"/months?month={last_month:%Y-%m}", viewport=PHONE, locale="de-DE")
     reasons = page.get_by_role("region", name="Nicht mitgezählt").locator(".row-about")
     expect(reasons.first).to_be_visible()
     for said in reasons.all_inner_texts():

@@ -85,6 +85,17 @@ class Books:
                 sides[id_] = other["bankAccount"]["id"]
         return sides
 
+    def _has_arrived(self, row: Json, target: str) -> bool:
+        """Whether the other account has a leg that names this account, or one of the opposite amount."""
+        own = self.accounts[row["bankAccount"]["id"]]["iban"]
+        return any(
+            other["bankAccount"]["id"] == target
+            and row["amount"] * other["amount"] < 0
+            and abs((day_of(other) - day_of(row)).days) <= 4
+            and ((own is not None and other["counterpartIban"] == own) or other in self.opposites(row))
+            for other in self.rows
+        )
+
     def opposites(self, row: Json) -> list[Json]:
         return [
             other
@@ -102,9 +113,12 @@ class Books:
         return self._amounts
 
     def crossing(self, ids: Sequence[str]) -> list[Json]:
-        """The rows that cross the border of the selection."""
+        """The rows that cross the border of the selection; one whose other leg is under way does (decision 14)."""
         return [
-            row for row in self.rows if row["bankAccount"]["id"] in ids and self.other_side.get(row["id"]) not in ids
+            row
+            for row in self.rows
+            if row["bankAccount"]["id"] in ids
+            and not (self.other_side.get(row["id"]) in ids and self._has_arrived(row, self.other_side[row["id"]]))
         ]
 
     def currency(self, ids: Sequence[str]) -> str:
