@@ -60,6 +60,7 @@ ASK_ALL = {
     "storage.notices.ways.deliveries.past_all",  # once in a life of the store
     "storage.notices.ways.deliveries.forget",  # once a day
     "storage.notices.ways.deliveries.make_due",  # after this machine's clock was set
+    "storage.notices.ways.settings.plan_digests_anew",  # as above
     "storage.notices.ways.deliveries.release_all",  # only where there is one process
     "storage.notices.ways.targets.forget",  # once a day
     "storage.notices.ways.targets.owned_elsewhere",  # who enters the code of a browser, and nobody else
