@@ -8,8 +8,6 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import BinaryIO
 
-from msgspec.structs import replace
-
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import quantity
 from handlers.work.export_formats import Export, write
@@ -45,9 +43,8 @@ def export(
     with database.transaction() as session, _replacement_stream(path) as stream:
         owned = accounts.of_user(session, user_id)
         words = annotations.of_user(session, user_id) if has_words else None
-        asked = Export(user_id=user_id, accounts=owned, now=now, today=today, words=words)
-        if has_words:
-            asked = replace(asked, said=portable.lines(session, user_id))
+        said = portable.lines(session, user_id) if has_words else ()
+        asked = Export(user_id=user_id, accounts=owned, now=now, today=today, words=words, said=said)
         return write(session, asked, format_, stream)
 
 

@@ -8,8 +8,6 @@ from handlers.names import Json
 
 LISTED_MAX = 50
 SHOWN = ("kind", "state", "interrupts", "day", "amount", "currency", "dueOn", "returnableUntil", "title", "step")
-
-
 OPEN_MAX = 200
 OF_SOURCES = ("consent.ending", "sync.failing", "ledger.wrong")
 
