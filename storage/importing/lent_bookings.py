@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache, partial
 
 import polars as pl
 
@@ -22,6 +23,7 @@ DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one
 IN_QUESTION = "SELECT {} FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL"
 LENT = columns("id, account_id")
 
+Rows = Sequence[tuple[str, date]]
 DatesByAmount = Mapping[Decimal, Sequence[date]]
 """The booking dates of each amount, in their order."""
 
@@ -93,38 +95,49 @@ def _holders(session: Session, user_id: str) -> Mapping[str, str]:
     return {id_: holder for id_, holder in holders.items() if id_ != holder}
 
 
-def unpaired(one: Sequence[date], other: Sequence[date]) -> list[int]:
-    """The places of the dates in the first list without one in the second within DAYS_APART_MAX, each used once; both
-    are in order."""
-    left, place = [], 0
-    for number, day in enumerate(one):
-        while place < len(other) and other[place] < day - DAYS_APART_MAX:
-            place += 1
-        if place < len(other) and other[place] <= day + DAYS_APART_MAX:
-            place += 1
-        else:
-            left.append(number)
-    return left
-
-
 def dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByAmount:
     return {amount: [day for _, day in rows] for amount, rows in _by_amount(session, user_id, account_id).items()}
 
 
 def _only_in(session: Session, user_id: str, account_id: str, other: str) -> list[str]:
     """The ids of the account's bookings that the other one does not have, by amount and day, or else within
-    DAYS_APART_MAX, and never had: what its bank has corrected or taken back since, an older file tells nobody."""
+    DAYS_APART_MAX where one of the two was told the other's day, and never had: what its bank has corrected or taken
+    back since, an older file tells nobody."""
     dates_of, former_of, found = dates_by_amount(session, user_id, other), _former_dates(session, user_id, other), []
-    for amount, rows in _by_amount(session, user_id, account_id).items():
-        free, left = Counter(dates_of.get(amount, ())), []
+    told = cache(partial(_told_days, session, user_id))
+
+    def left_over(rows: Rows, free: Counter[date], days_apart_max: int) -> Rows:
+        left = []
         for id_, day in rows:
-            if not free[day]:
+            days = [day + timedelta(days=number) for number in range(-days_apart_max, days_apart_max + 1)]
+            near = (
+                each for each in days if free[each] and (day == each or day in told(other) or each in told(account_id))
+            )
+            if there := next(near, None):
+                free[there] -= 1
+            else:
                 left.append((id_, day))
-            free[day] -= free[day] > 0
-        for dates in (sorted(free.elements()), sorted(former_of[amount])):
-            left = [left[place] for place in unpaired([day for _, day in left], dates)]
-        found += [id_ for id_, _ in left]
+        return left
+
+    for amount, rows in _by_amount(session, user_id, account_id).items():
+        now, former = Counter(dates_of.get(amount, ())), Counter(former_of[amount])
+        left = left_over(left_over(rows, now, 0), now, DAYS_APART_MAX.days)
+        found += [id_ for id_, _ in left_over(left, former, DAYS_APART_MAX.days)]
     return found
+
+
+def _told_days(session: Session, user_id: str, account_id: str) -> set[date]:
+    """The days from the first to the last booking of each import of the account."""
+    day = "substr(known.wording, strpos(known.wording, $3) + length($3), 10)"
+    spans = session.rows(
+        f"SELECT min({day}) AS first, max({day}) AS last FROM contributions AS told"
+        " JOIN contribution_bookings AS seen ON seen.user_id = told.user_id AND seen.contribution = told.sequence"
+        " JOIN booking_wordings AS known ON known.user_id = told.user_id AND known.number = seen.booking"
+        " WHERE told.user_id = $1 AND told.account_id = $2 GROUP BY told.sequence",
+        *(user_id, account_id, '"booking_date":"'),
+    )
+    both = [[date.fromisoformat(row[end]) for end in ("first", "last")] for row in spans]
+    return {first + timedelta(days=number) for first, last in both for number in range((last - first).days + 1)}
 
 
 def _former_dates(session: Session, user_id: str, account_id: str) -> Mapping[Decimal, Sequence[date]]:
@@ -147,7 +160,7 @@ def _former_dates(session: Session, user_id: str, account_id: str) -> Mapping[De
     return found
 
 
-def _by_amount(session: Session, user_id: str, account_id: str) -> Mapping[Decimal, Sequence[tuple[str, date]]]:
+def _by_amount(session: Session, user_id: str, account_id: str) -> Mapping[Decimal, Rows]:
     found: dict[Decimal, list[tuple[str, date]]] = {}
     for row in session.rows(
         "SELECT id, amount, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"

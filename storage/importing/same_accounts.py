@@ -8,8 +8,8 @@ longer reports it does not distinguish: a bridge that a bank was connected to ag
 IBANs, which a merger of banks may give one account, all bookings on these days have to agree to the cent.
 """
 
-from collections.abc import Collection
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from datetime import date, datetime, timedelta
 from functools import cache, partial
 
 import polars as pl
@@ -20,7 +20,7 @@ from storage.accounts import StoredAccount
 from storage.connections import SHARED
 from storage.database import Session, Transaction
 from storage.importing import transfer_pairs
-from storage.importing.lent_bookings import DatesByAmount, dates_by_amount, give_back, lend, unpaired
+from storage.importing.lent_bookings import DAYS_APART_MAX, DatesByAmount, dates_by_amount, give_back, lend
 from storage.importing.teller import Teller
 
 AMOUNTS_MIN = 3  # different ones that agree
@@ -90,11 +90,23 @@ def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
         return 0
     first = max(min(dates[0] for dates in each.values()) for each in (one, other))
     last = min(max(dates[-1] for dates in each.values()) for each in (one, other))
-    agreed = {amount: len(dates) - len(unpaired(dates, other.get(amount, ()))) for amount, dates in one.items()}
+    agreed = {amount: _paired(dates, other.get(amount, ())) for amount, dates in one.items()}
     in_both = sum(agreed.values())
     of_shared_days = min(sum(first <= day <= last for dates in each.values() for day in dates) for each in (one, other))
     is_enough = in_both * 3 >= of_shared_days * 2 and sum(n > 0 for n in agreed.values()) >= AMOUNTS_MIN
     return in_both if is_enough else 0
+
+
+def _paired(one: Sequence[date], other: Sequence[date]) -> int:
+    """How many dates of the first list have one in the second within DAYS_APART_MAX, each used once; both are in
+    order."""
+    found = place = 0
+    for day in one:
+        while place < len(other) and other[place] < day - DAYS_APART_MAX:
+            place += 1
+        if place < len(other) and other[place] <= day + DAYS_APART_MAX:
+            place, found = place + 1, found + 1
+    return found
 
 
 def _agreeing_to_the_cent(session: Session, user_id: str, one: str, other: str) -> int:

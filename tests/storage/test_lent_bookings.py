@@ -15,6 +15,7 @@ from storage import integrity
 from storage.accounts import StoredAccount
 from storage.annotations import annotations
 from storage.annotations.annotation import Annotation
+from storage.database import Row
 from storage.importing import same_accounts
 from storage.importing.batches import read_batch
 from storage.undo_and_merge import merges, rebuild
@@ -61,6 +62,13 @@ def delete(bank: Bank, account: StoredAccount) -> None:
 def counted(bank: Bank) -> list[tuple[str | None, int]]:
     """The bookings that count: account and amount."""
     return [(name, int(amount)) for name, amount in listed(bank)]
+
+
+def shown(bank: Bank) -> list[Row]:
+    """The bookings of Giro."""
+    giro = every(bank)["Giro"].id
+    rows = bank.rows("booking_date, amount, purpose, account_id, id")
+    return [row for row in rows if row["account_id"] == giro]
 
 
 def of(name: str, *amounts: int) -> list[tuple[str, int]]:
@@ -148,9 +156,19 @@ def test_what_both_have_is_first_what_is_of_one_day(bank: Bank) -> None:
     bank.bring(bookings(f"{november}\n{THREE}\n2026-11-20 | -9.00 | E | e"), account=GIRO)
     bridge = f"2026-10-30 | -850.00 | Landlord | deposit\n{november}\n{THREE}\n2026-11-18 | -9.00 | E | e"
     files_of(bank).bring(bookings(bridge), account=LIVE)
-    rows = bank.rows("booking_date, amount, purpose, account_id, id")
-    days = [(row["booking_date"].day, row["purpose"]) for row in rows if row["account_id"] == every(bank)["Giro"].id]
+    days = [(row["booking_date"].day, row["purpose"]) for row in shown(bank)]
     assert days == [(30, "deposit"), (1, "November"), (2, "a"), (3, "b"), (5, "c"), (20, "e")]
+
+
+@pytest.mark.parametrize(("until", "is_told"), [("2026-10-27", False), ("2026-10-29", True)])
+def test_an_equal_amount_two_days_off_is_another_booking_where_neither_was_told_the_day_of_the_other(
+    bank: Bank, another: Callable[[], Bank], until: str, is_told: bool
+) -> None:
+    bank.bring(bookings(f"2026-10-27 | -3.50 | Cafe |\n{until} | -9.00 | E | e"), account=GIRO)
+    bank.bring(bookings(THREE), account=GIRO)
+    another().bring(bookings(f"2026-10-29 | -3.50 | Cafe |\n{THREE}"), account=LIVE)
+    coffees = [Decimal("-3.50")] * (1 if is_told else 2)
+    assert sorted(row["amount"] for row in shown(bank)) == [-9, -7, -6, -5, *coffees]
 
 
 def test_who_may_be_two_accounts_holds_the_same_bookings_whatever_comes(
