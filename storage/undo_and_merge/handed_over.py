@@ -214,8 +214,8 @@ def forget_told(session: Transaction, user_id: str, account_ids: Collection[str]
     session.execute("DELETE FROM removed WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, gone)
     session.execute("DELETE FROM account_states WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, gone)
     for event in outbox.about(session, user_id, gone):
-        others = {id_: counts for id_, counts in event.data.get("accounts", {}).items() if id_ not in gone}
-        if others:
+        if "accounts" in event.data:  # that something changed is for an open page to hear
+            others = {id_: counts for id_, counts in event.data["accounts"].items() if id_ not in gone}
             data = as_json({**event.data, "accounts": others})
             set_values(session, "events", {"user_id": user_id, "sequence": event.sequence}, data=data)
         else:

@@ -220,6 +220,21 @@ def test_no_event_tells_an_app_of_a_share_neither_while_it_stands_nor_after_it(s
 
 
 @pytest.mark.requirement("household.apps")
+def test_the_receivers_open_page_hears_that_a_share_has_ended_and_nothing_of_what_it_was(shared: Served) -> None:
+    services, ben, made = shared.services, shared.ben, shared.share()
+    shared.settle()
+    last = outbox.position(services.of(ben.id), ben.id)
+    assert services.authorization.shares.end(shared.eva, made.id)
+    for _ in range(2):  # its bookings go, then what is still told of them
+        services.households.round()
+        of_page = principal_of(standing_of(shared), client_id=PAGE, scopes=frozenset(ALL_SCOPES), grant_id="g")
+        told = outbox.after(services.of(ben.id), ben.id, last, limit=10)
+        assert [event_shapes.data_of(services.of(ben.id), of_page, each) for each in told] == [
+            {"accountIds": [], "added": 0, "modified": 0, "removed": 0}
+        ]
+
+
+@pytest.mark.requirement("household.apps")
 def test_a_joint_account_is_called_as_a_bank_of_the_receivers_own_calls_it(shared: Served) -> None:
     shared.share()
     shared.settle()

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from analytics.recurring import news
-from auth.principal import Principal
+from auth.principal import PAGE, Principal
 from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from handlers.json_shapes import instant
 from handlers.names import Json
@@ -108,9 +108,9 @@ def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:
 
 def _change_counts(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
     covered = {id_: counts for id_, counts in accounts.items() if caller.covers(id_)}
-    if not covered:
+    if not covered and caller.client_id != PAGE:  # which hears that a share has ended, and nothing of what it was
         return None
-    added, modified, removed = (sum(each) for each in zip(*covered.values(), strict=True))
+    added, modified, removed = (sum(each) for each in zip((0, 0, 0), *covered.values(), strict=True))
     return {"accountIds": list(covered), "added": added, "modified": modified, "removed": removed}
 
 
