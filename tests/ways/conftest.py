@@ -160,9 +160,7 @@ class Reached(Noticed):
         return codes[-1]
 
     def set(self, **settings: Any) -> Json:
-        page = self.page()
-        before = page.get("/notices/settings").json()
-        answer = page.put("/notices/settings", json={**before, **settings})
+        answer = self.page().put("/notices/settings", json=settings)
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 

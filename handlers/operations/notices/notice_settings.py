@@ -32,20 +32,21 @@ def get_notice_settings(services: Services, request: Request) -> Json:
 
 
 def set_notice_settings(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Store when and how the user is told, and return it; kinds that are left out are as before. Raises Forbidden and
+    """Store when and how the user is told, and return it; what is left out is as before. Raises Forbidden and
     BadRequest."""
     user_id, now = person_of(request), services.clock.now()
-    zone = _zone(body["timeZone"])
 
     def work(session: Transaction) -> NoticeSettings:
         session.hold(user_id)
         before = settings_of(services, session, request)
+        zone = _zone(body.get("timeZone", before.time_zone))
+        kinds = body.get("kinds", {})
         wanted = NoticeSettings(
-            language=body["language"],
+            language=body.get("language", before.language),
             time_zone=zone.key,
-            quiet_hours=_quiet_hours(body.get("quietHours")),
-            digest=body["digest"],
-            kinds={**before.kinds, **{kind: body["kinds"][kind] for kind in INTERRUPTS if kind in body["kinds"]}},
+            quiet_hours=_quiet_hours(body["quietHours"]) if "quietHours" in body else before.quiet_hours,
+            digest=body.get("digest", before.digest),
+            kinds={**before.kinds, **{kind: kinds[kind] for kind in INTERRUPTS if kind in kinds}},
         )
         if before.told(of_access.KIND) == "now" != wanted.told(of_access.KIND):
             of_access.tell_of(session, user_id, of_access.SILENCED, now=now)

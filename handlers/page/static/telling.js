@@ -19,15 +19,15 @@ export default function Telling() {
   <//>`;
 }
 
-/** Say these settings instead of the former ones, which can be had again. */
-const put = (before, changes) => {
+/** Say these settings instead of the former ones, which can be had again; all others are as they are by then. */
+const put = (changes, before) => {
   const sent = (body) => change("PUT", PATH, { body });
-  return tried(() => sent({ ...before, ...changes }), () => t("changed"), () => undoing(() => sent(before)));
+  return tried(() => sent(changes), () => t("changed"), () => undoing(() => sent(before)));
 };
 
 function When({ settings }) {
   const { language, timeZone, quietHours, digest } = settings;
-  const set = (name) => (value) => put(settings, { [name]: value });
+  const set = (name) => (value) => put({ [name]: value }, { [name]: settings[name] });
   const zones = [...new Set([timeZone, ...(Intl.supportedValuesOf?.("timeZone") ?? [])])].map((zone) => [zone, zone.replaceAll("_", " ")]);
   return html`<${Card} title=${t("telling_when")}>
     <div class="field"><span class="label">${t("language")}</span>
@@ -64,7 +64,7 @@ function Kinds({ settings }) {
   return html`<${Card} title=${t("telling_what")}>
     <p class="soft small">${t("telling_what_text")}</p>
     <ul class="plain told">${Object.entries(settings.kinds).map(([kind, how]) => html`<li class="line" key=${kind}><span>${t(kind)}</span>
-      <${Choice} name=${t(kind)} value=${how} onChoose=${(chosen) => put(settings, { kinds: { ...settings.kinds, [kind]: chosen } })} options=${HOW.map((each) => [each, t(word(each))])} />
+      <${Choice} name=${t(kind)} value=${how} onChoose=${(chosen) => put({ kinds: { [kind]: chosen } }, { kinds: { [kind]: how } })} options=${HOW.map((each) => [each, t(word(each))])} />
     </li>`)}</ul>
   <//>`;
 }
