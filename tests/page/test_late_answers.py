@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from handlers.names import Json
 from tests.contract.demo_server import SCOPES, WRITING, Demo
 from tests.page.conftest import Opening, pick
 from tests.page.test_layouts import FEBRUARY, kept_of
@@ -127,6 +128,54 @@ def test_what_is_typed_while_a_note_and_a_tag_are_kept_stays(signed_in: Opening)
     note.fill("")
     dialog.get_by_role("button", name="Save the note").click()
     expect(dialog.get_by_role("button", name="Save the note")).to_be_disabled()
+
+
+@pytest.mark.requirement("page.own_words")
+def test_an_open_booking_shows_what_was_said_of_it_elsewhere_since(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=netflix")
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    note, amount = dialog.get_by_label("Note", exact=True), dialog.get_by_label("Amount", exact=True)
+    expect(note).to_have_value("")
+    headers = {"Authorization": f"Bearer {demo.token('demo', f'{SCOPES} {WRITING}')}"}
+    with httpx.Client(base_url=demo.base_url, headers=headers, timeout=60) as client:
+        (row, *_) = client.get("/transactions/search", params={"search": "netflix"}).json()["transactions"]
+        parts = [{"amount": -1, "category": "OTHER"}, {"amount": row["amount"] + 1, "category": "OTHER"}]
+        said = {"note": "for Kim", "tags": ["gift"], "splits": parts}
+        assert client.patch(f"/transactions/{row['id']}/annotation", json=said).is_success
+        page.evaluate("new BroadcastChannel('bankdata').postMessage('changed')")
+        expect(note).to_have_value("for Kim")
+        expect(dialog.get_by_role("button", name="Save the note")).to_be_disabled()
+        expect(dialog.get_by_role("button", name="Remove: gift")).to_be_visible()
+        expect(amount).to_have_value("1")
+        dialog.get_by_label("Tags").fill("Kim")
+        with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+            dialog.get_by_role("button", name="Add the tag").click()
+        assert client.get(f"/transactions/{row['id']}/annotation").json()["tags"] == ["gift", "Kim"]
+        for text in ("for Eva", ""):
+            told: Json = {"note": text or None, "tags": [], "splits": []}
+            assert client.patch(f"/transactions/{row['id']}/annotation", json=told).is_success
+            page.evaluate("new BroadcastChannel('bankdata').postMessage('changed')")
+            expect(note).to_have_value(text)
+    expect(dialog.get_by_role("button", name="Remove:")).to_have_count(0)
+    expect(amount).to_have_count(0)
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_choice_takes_back_nothing_of_one_that_is_still_being_stored(signed_in: Opening) -> None:
+    page = signed_in("/notices", user="solo")
+    summary, kind = page.get_by_label("Summary", exact=True), page.locator(".told select").last
+    for chosen, how in (("weekly", "digest"), ("off", "now")):
+        let_go = held(page, "**/notices/settings", "PUT")
+        with page.expect_request(lambda asked: asked.method == "PUT"):
+            summary.select_option(chosen)
+        with page.expect_response(lambda answer: answer.request.method == "PUT"):
+            kind.select_option(how)
+        let_go()
+        page.unroute("**/notices/settings")
+        page.reload()
+        expect(summary).to_have_value(chosen)
+        expect(kind).to_have_value(how)
 
 
 @pytest.mark.requirement("page.tasks")

@@ -3,7 +3,7 @@ import { change, one, useRead } from "./api.js";
 import { asksSign, choiceOf, profileOf } from "./chosen-layout.js";
 import { moment } from "./format.js";
 import { Card, Choice, Line, tried } from "./parts.js";
-import { html, useId, useState } from "./ui.js";
+import { html, into, useId, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const FIELDS = [["date", "field_date"], ["value_date", "valued"], ["amount", "field_amount"], ["debit", "field_debit"],
@@ -28,7 +28,7 @@ export function Layout({ layout, number, isKept, isRefused, onTry, onKeep }) {
     if (isWhole) onTry(profileOf(layout, choice));
   };
   const input = (name, values) => html`<div class="field"><label for="${id}-${name}">${t(`layout_${name}`)}</label>
-    <input id="${id}-${name}" value=${choice[name]} required autocomplete="off" onInput=${(event) => set(name)(event.target.value)} ...${values} /></div>`;
+    <input id="${id}-${name}" value=${choice[name]} required autocomplete="off" onInput=${into(set(name))} ...${values} /></div>`;
   const select = (name, all) => html`<div class="field"><span class="label">${t(`layout_${name}`)}</span>
     <${Choice} name=${t(`layout_${name}`)} value=${choice[name]} options=${all} onChoose=${set(name)} required /></div>`;
   return html`<details class="layout" open=${isOpen}>

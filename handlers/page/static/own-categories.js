@@ -3,7 +3,7 @@ import { change, useRead } from "./api.js";
 import { CATEGORIES } from "./icons.js";
 import { Card, Line, Loaded, tried } from "./parts.js";
 import { Pick } from "./pick.js";
-import { html, useState, useThere } from "./ui.js";
+import { html, into, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
 
 const NAME_LENGTH_MAX = 100;
@@ -57,7 +57,7 @@ export function NewOwn({ below, onMade }) {
     if (answer) made(answer.id);
   };
   return html`<form class="buttons" onSubmit=${add}>
-    <input aria-label=${t("own_new")} placeholder=${t("own_new")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${(event) => setName(event.target.value)} />
+    <input aria-label=${t("own_new")} placeholder=${t("own_new")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${into(setName)} />
     <button type="submit" disabled=${!name.trim()}>${t("own_add")}</button>
   </form>`;
 }
@@ -81,7 +81,7 @@ function Own({ own, at }) {
   };
   if (name !== null)
     return html`<li class="line tall"><form class="buttons" onSubmit=${rename}>
-      <input aria-label=${t("own_name")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${(event) => setName(event.target.value)} />
+      <input aria-label=${t("own_name")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${into(setName)} />
       <button type="submit" class="primary" disabled=${!name.trim()}>${t("save")}</button>
       <button type="button" onClick=${() => setName(null)}>${t("cancel")}</button>
       <button type="button" class="danger" onClick=${() => tried(() => change("DELETE", path), () => t("changed"))}>${t("remove")}</button>

@@ -3,7 +3,7 @@ import { change, one, useRead } from "./api.js";
 import { Loaded, tried } from "./parts.js";
 import { Splits } from "./splits.js";
 import { TagField } from "./tags.js";
-import { html, useEffect, useEvents, useState } from "./ui.js";
+import { html, into, useEffect, useEvents, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const NOTE_LENGTH_MAX = 4000;
@@ -26,27 +26,34 @@ export function OwnWords({ row }) {
 const drafts = new Map(); // notes that were typed and not saved, by the path of their booking; gone with the tab
 
 function Note({ said, keep, path }) {
-  const [note, setNote] = useState(drafts.get(path) ?? said);
+  const [typed, setTyped] = useState(drafts.get(path)); // undefined: as it is said
+  const note = typed ?? said;
   useEffect(() => {
-    if (note === said) drafts.delete(path);
-    else drafts.set(path, note);
+    if (note !== said) return void drafts.set(path, note);
+    drafts.delete(path);
+    setTyped();
   }, [note, said]);
   useEvents({ beforeunload: (event) => drafts.size > 0 && event.preventDefault() });
   return html`<div class="field"><label for="own-note">${t("note")}</label>
-    <textarea id="own-note" rows="3" maxlength=${NOTE_LENGTH_MAX} value=${note} onInput=${(event) => setNote(event.target.value)}></textarea>
+    <textarea id="own-note" rows="3" maxlength=${NOTE_LENGTH_MAX} value=${note} onInput=${into(setTyped)}></textarea>
     <p class="buttons"><button type="button" disabled=${note === said} onClick=${() => keep({ note: note || null })}>${t("keep_note")}</button></p>
   </div>`;
 }
 
 function Tags({ said, keep }) {
-  const [tags, setTags] = useState(said.tags);
+  const [own, setOwn] = useState(null); // those of a change, until what is said is read anew
   const [tag, setTag] = useState("");
+  const { tags } = own || said;
+  useEffect(() => setOwn((now) => !now?.isKept && now), [said]);
   const say = async (all, typed) => {
-    setTags(all);
+    /** @type {any} */
+    const mine = { tags: all };
+    setOwn(mine);
     setTag(typed);
-    const answer = await keep({ tags: all });
-    setTags((now) => (now === all ? (answer || said).tags : now));
-    if (!answer) setTag((now) => now || tag);
+    mine.isKept = await keep(mine);
+    if (mine.isKept) return;
+    setOwn((now) => now !== mine && now);
+    setTag((now) => now || tag);
   };
   const note = said.ruleTags && t("rule_tags", { tags: said.ruleTags.join(", ") });
   return html`<${TagField} tags=${tags} text=${tag} onText=${setTag} onTags=${say} note=${note} />`;

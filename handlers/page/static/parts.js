@@ -4,7 +4,7 @@ import { SignedOut, signIn, signOut } from "./auth.js";
 import { amount, amountPattern, day, inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address, beside } from "./place.js";
-import { html, shared, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
+import { html, into, shared, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { named, said, t } from "./words.js";
 
 /** An amount that programs can read too; `signed` writes a plus and colours what came in. */
@@ -128,7 +128,7 @@ export function Segments({ legend, options, value, onChoose }) {
 
 /** One of many, by the browser's own list. */
 export const Choice = ({ name, value, options, onChoose }) =>
-  html`<select class="choice" aria-label=${name} value=${value} onChange=${(event) => onChoose(event.target.value)}>
+  html`<select class="choice" aria-label=${name} value=${value} onChange=${into(onChoose)}>
     ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
   </select>`;
 

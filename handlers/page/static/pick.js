@@ -1,6 +1,6 @@
 /** One of many, found by typing: a field that says what is chosen, and below it what fits. */
 import { Icon } from "./icons.js";
-import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
+import { html, into, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const LIST_MAX = 288; // pixels
@@ -70,7 +70,7 @@ export function Pick({ name, value, options, onChoose, onOpen = () => {} }) {
   return html`<span class="pick">
     <input ref=${field} class="choice" role="combobox" aria-label=${name} aria-autocomplete="list" aria-expanded=${isOpen} aria-controls=${id} aria-activedescendant=${shown[active] && `${id}-${active}`}
       value=${isOpen ? typed : chosen} placeholder=${chosen} autocomplete="off" spellcheck=${false} enterkeyhint="done"
-      onClick=${() => isOpen || open("")} onInput=${(event) => open(event.target.value)} onKeyDown=${keys} onBlur=${() => setTyped(null)} />
+      onClick=${() => isOpen || open("")} onInput=${into(open)} onKeyDown=${keys} onBlur=${() => setTyped(null)} />
     <${Icon} name="right" size="14" />
     ${isOpen && html`<ul ref=${list} id=${id} class="picks" popover="manual" role="listbox" aria-label=${t("choose")} onPointerDown=${(event) => event.preventDefault()}>
       ${shown.map((option, index) => html`<li key=${option[0]} id="${id}-${index}" role="option" aria-selected=${index === active} onClick=${() => choose(option)}>

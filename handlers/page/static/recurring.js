@@ -5,7 +5,7 @@ import { comingUp, count, day, daysBetween, money, shortDay, sum, typedAmount } 
 import { Icon } from "./icons.js";
 import { AmountInput, Card, Choice, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, accountAmong, short, tallBones, tried } from "./parts.js";
 import { address, beside, leave } from "./place.js";
-import { html, useState, useThere } from "./ui.js";
+import { html, into, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
 
 const FREQUENCIES = ["weekly", "biweekly", "monthly", "quarterly", "yearly"];
@@ -188,11 +188,11 @@ function NewPayment({ person, onClose }) {
   return html`<${Card} title=${t("pay_add")}>
     <p class="soft small">${t("pay_text")}</p>
     <form class="fields" onSubmit=${add}>
-      ${field("pay_name", html`<input required minlength="3" maxlength="200" autocomplete="off" onInput=${(event) => set("name")(event.target.value)} />`)}
+      ${field("pay_name", html`<input required minlength="3" maxlength="200" autocomplete="off" onInput=${into(set("name"))} />`)}
       ${choice("field_indicator", "direction", [["outgoing", t("field_debit")], ["incoming", t("field_credit")]])}
-      ${field("field_amount", html`<${AmountInput} currency=${currency} required onInput=${(event) => setTyped(event.target.value)} />`)}
+      ${field("field_amount", html`<${AmountInput} currency=${currency} required onInput=${into(setTyped)} />`)}
       ${choice("pay_every", "frequency", FREQUENCIES.map((each) => [each, named(each)]))}
-      ${field("pay_next", html`<input type="date" required min=${person.profile.today} onInput=${(event) => set("nextExpected")(event.target.value)} />`)}
+      ${field("pay_next", html`<input type="date" required min=${person.profile.today} onInput=${into(set("nextExpected"))} />`)}
       ${choice("account", "accountId", person.accounts.map((account) => [account.id, accountAmong(account)]))}
       <p class="buttons"><button type="submit" class="primary">${t("pay_add")}</button><button type="button" onClick=${onClose}>${t("cancel")}</button></p>
     </form>

@@ -9,7 +9,8 @@ const PARTS_MAX = 50;
 
 /** The parts of a booking; the last one is always what the others leave. `keep` says them to the interface. */
 export function Splits({ row, said, keep }) {
-  const [parts, setParts] = useState(said.splits.map((part) => ({ ...part, place: placeIn(part) })));
+  const [own, setParts] = useState(null); // once one was touched
+  const parts = own ?? said.splits.map((part) => ({ ...part, place: placeIn(part) }));
   const typed = parts.slice(0, -1);
   const rest = sum([row.amount, ...typed.map(({ amount }) => -amount)], row.currency);
   const whole = [...typed, { ...parts.at(-1), amount: rest }];

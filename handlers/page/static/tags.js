@@ -1,6 +1,6 @@
 /** Tags, of a booking or a rule: to be taken off, and one more to be typed. */
 import { useRead } from "./api.js";
-import { html, useId } from "./ui.js";
+import { html, into, useId } from "./ui.js";
 import { t } from "./words.js";
 
 const TAG_LENGTH_MAX = 100;
@@ -22,7 +22,7 @@ export function TagField({ tags, text, onText, onTags, note }) {
       aria-label="${t("remove")}: ${each}" onClick=${() => onTags(tags.filter((other) => other !== each), text)}>${each} ×</button>`)}</p>`}
     ${note && html`<p class="small soft">${note}</p>`}
     <p class="buttons">
-      <input id=${id} list="${id}-known" maxlength=${TAG_LENGTH_MAX} value=${text} onInput=${(event) => onText(event.target.value)} onKeyDown=${entered} autocomplete="off" />
+      <input id=${id} list="${id}-known" maxlength=${TAG_LENGTH_MAX} value=${text} onInput=${into(onText)} onKeyDown=${entered} autocomplete="off" />
       <datalist id="${id}-known">${known.data?.tags.map(({ name }) => html`<option key=${name} value=${name}></option>`)}</datalist>
       <button type="button" disabled=${!isWhole} onClick=${add}>${t("add_tag")}</button>
     </p>

@@ -9,7 +9,7 @@ import { Pick } from "./pick.js";
 import { address, beside, go } from "./place.js";
 import { FILTERS, askedFor, daysOf } from "./searched.js";
 import { Finer, Totals, useTotals } from "./totals.js";
-import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
+import { html, into, useEffect, useEvents, useRef, useState } from "./ui.js";
 import { named, said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
@@ -118,7 +118,7 @@ function Filters({ filters, person }) {
     <div class="search">
       <${Icon} name="search" />
       <input ref=${field} type="search" aria-label=${t("search_label")} placeholder=${t("search")} value=${text} maxlength="200"
-        onInput=${(event) => setText(event.target.value)} onKeyDown=${leave} autocomplete="off" spellcheck="false" enterkeyhint="search" />
+        onInput=${into(setText)} onKeyDown=${leave} autocomplete="off" spellcheck="false" enterkeyhint="search" />
       <kbd aria-hidden="true">/</kbd>
     </div>
     <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}

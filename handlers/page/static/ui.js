@@ -18,6 +18,9 @@ export function useEvents(heard, inputs = []) {
   }, inputs);
 }
 
+/** What is typed or chosen is handed to `set`. */
+export const into = (set) => (event) => set(event.target.value);
+
 /** `act`, as long as the component is there: who has gone on to something else when an answer comes is left there. */
 export function useThere(act) {
   const isThere = useRef(true);

@@ -3,7 +3,7 @@ import { change, one, useRead } from "./api.js";
 import { moment } from "./format.js";
 import { Card, Dialog, Line, Loaded, Titled, tried } from "./parts.js";
 import { hindrance, isHere, isLost, subscribe, subscribed, unsubscribe } from "./push.js";
-import { html, useEffect, useId, useState, useThere } from "./ui.js";
+import { html, into, useEffect, useId, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
 
 const TARGETS = "/notices/targets";
@@ -60,7 +60,7 @@ function Code({ target }) {
   };
   return html`<form class="field" onSubmit=${confirm}><label for=${id}>${t("target_code")}</label>
     <p class="soft small">${t("target_code_text")}</p>
-    <span class="buttons"><input id=${id} inputmode="numeric" autocomplete="one-time-code" size="10" required value=${code} onInput=${(event) => setCode(event.target.value)} />
+    <span class="buttons"><input id=${id} inputmode="numeric" autocomplete="one-time-code" size="10" required value=${code} onInput=${into(setCode)} />
       <button type="submit" class="primary">${t("confirm")}</button>
       <button type="button" onClick=${() => act("POST", target, "/test", {}, "target_code_sent")}>${t("target_new_code")}</button></span>
   </form>`;
@@ -109,7 +109,7 @@ function Add({ way, onClose }) {
     ${way === "push"
       ? html`<p>${t("push_asks")}</p>`
       : html`<label for=${id}>${t(`${way}_address`)}</label>${way === "apprise" && html`<p class="soft small">${t("url_text")}</p>`}
-        <input id=${id} ...${TYPES[way]} required value=${typed} onInput=${(event) => setTyped(event.target.value)} />`}
+        <input id=${id} ...${TYPES[way]} required value=${typed} onInput=${into(setTyped)} />`}
     <label class="check"><input type="checkbox" checked=${isWhole} onChange=${(event) => setIsWhole(event.target.checked)} /> ${t("whole")}</label>
     <p class="buttons"><button type="submit" class="primary">${t("add")}</button><button type="button" onClick=${onClose}>${t("cancel")}</button></p>
   </form>`;
