@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from itertools import chain, count
 
 import polars as pl
@@ -281,8 +280,9 @@ def _with_statement(
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
-    """Whether the account has KNOWN_BOOKINGS_MIN of the file's bookings and at least half of those on the days that it
-    covers (its last day aside, which may be incomplete), either as stored or as this source reported them before."""
+    """Whether the account has KNOWN_BOOKINGS_MIN of the file's bookings, either as stored or as this source reported
+    them before, and at least half of those that either has on the days that the other covers (the last day aside, which
+    may be incomplete)."""
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
@@ -303,8 +303,10 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
         return False
     reported, there, before = (Counter(each["fingerprint"]) for each in (bookings, stored, earlier))
     known = (reported & (there | before)).total()
-    last = pl.lit(days.max()) - timedelta(days=1)  # the last day may have been incomplete
-    shared = bookings.filter(pl.col("booking_date").is_between(pl.lit(days.min()), last)).height
+    shared = max(
+        int(((one >= other.min()) & (one < other.max())).sum())
+        for one, other in ((bookings["booking_date"], days), (stored["booking_date"], bookings["booking_date"]))
+    )
     return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
 
 

@@ -411,6 +411,19 @@ def test_a_file_of_a_partner_is_refused_where_nobody_can_be_asked(eva: Household
 
 
 @pytest.mark.requirement("import.anonymous")
+def test_a_file_that_lacks_most_of_what_an_account_has_of_its_days_is_not_of_that_account(
+    eva: Household, write: Write
+) -> None:
+    pocket_money = [(f"2026-01-{day:02}", "5.00", "pocket money") for day in (2, 9, 16)]
+    others = [(f"2026-01-{day:02}", f"-{day}.00", f"shop {day}") for day in range(3, 7)]
+    eva.bring(write("anna.csv", csv(*pocket_money, *others)))
+    with pytest.raises(CommandError, match="1 of 1 file refused"):
+        eva.bring(write("ben.csv", csv(*pocket_money, ("2026-01-17", "-8.00", "comic"))))
+    assert "does not say which account it is about" in eva.lines[-1]
+    assert amounts(eva) == [-6, -5, -4, -3, 5, 5, 5]
+
+
+@pytest.mark.requirement("import.anonymous")
 @pytest.mark.long
 def test_a_person_is_asked_whose_file_it_is_and_may_say_that_it_is_another_account(
     eva: Household, write: Write
