@@ -241,6 +241,24 @@ def test_a_rule_that_is_saved_late_does_not_close_the_one_that_is_being_changed_
     expect(card.get_by_text(words["none"])).to_be_visible()
 
 
+@pytest.mark.requirement("page.own_rules")
+def test_a_form_that_is_sent_twice_before_its_answer_is_sent_once(signed_in: Opening) -> None:
+    words = SAID["en-GB"]
+    page = signed_in("/settings", user="solo")
+    page.get_by_role("button", name=words["new"]).click()
+    form = page.get_by_role("form", name=words["new"])
+    form.get_by_label(words["if"], exact=True).fill("spotify")
+    pick(form.get_by_label(words["category"]), words["health"])
+    let_go = held(page, "**/api/v1/rules", "POST")
+    with page.expect_request("**/api/v1/rules"):
+        form.get_by_role("button", name=words["add"]).dblclick()
+    let_go()
+    expect(form).to_have_count(0)
+    expect(lines(page)).to_have_text([words["first"]])
+    page.get_by_role("button", name=words["remove"]).click()
+    expect(page.get_by_text(words["none"])).to_be_visible()
+
+
 @pytest.mark.requirement("page.live")
 @pytest.mark.sampled
 def test_open_tabs_follow_what_comes_in_elsewhere_and_what_is_read_stays_where_it_is(

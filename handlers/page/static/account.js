@@ -51,8 +51,7 @@ function Said({ id }) {
 function Say({ id, today, currency }) {
   const [said, setSaid] = useState({ date: today, amount: "" });
   const field = (name, label) => ({ "aria-label": t(label), value: said[name], required: true, onInput: (event) => setSaid({ ...said, [name]: event.target.value }) });
-  const say = (event) => {
-    event.preventDefault();
+  const say = () => {
     tried(() => change("POST", one("accounts", id, "/balance"), { body: { ...said, amount: typedAmount(said.amount, currency) } }), () => t("changed"),
       ({ importId }) => undoing(() => change("DELETE", one("imports", importId))));
   };

@@ -23,10 +23,7 @@ export function Layout({ layout, number, isKept, isRefused, onTry, onKeep }) {
   const others = new Set(fields.filter((each) => each && FIELDS.every(([field]) => field !== each)));
   const options = [["", t("field_none")], ...FIELDS.map(([field, word]) => [field, t(word)]), ...[...others].map((each) => [each, each])];
   const dates = choiceOf(layout).date;
-  const submit = (event) => {
-    event.preventDefault();
-    if (isWhole) onTry(profileOf(layout, choice));
-  };
+  const submit = () => isWhole && onTry(profileOf(layout, choice));
   const input = (name, values) => html`<div class="field"><label for="${id}-${name}">${t(`layout_${name}`)}</label>
     <input id="${id}-${name}" value=${choice[name]} required autocomplete="off" onInput=${into(set(name))} ...${values} /></div>`;
   const select = (name, all) => html`<div class="field"><span class="label">${t(`layout_${name}`)}</span>

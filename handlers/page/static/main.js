@@ -174,6 +174,7 @@ async function start() {
   await words;
   writeAs(chosen);
   document.addEventListener("click", followLinks);
+  document.addEventListener("submit", (event) => event.preventDefault()); // a form is sent by what it is told to do
   rememberPlaces();
   const open = `${new URL(PUBLIC_URL).origin}${location.pathname}${location.search}`;
   if (new URL(PUBLIC_URL).origin !== location.origin) {

@@ -51,8 +51,7 @@ export function NewOwn({ below, onMade }) {
   const [name, setName] = useState("");
   const made = useThere(onMade);
   if (!below || isOwn(below)) return null;
-  const add = async (event) => {
-    event.preventDefault();
+  const add = async () => {
     const answer = await tried(() => change("POST", "/categories", { body: { name, ...placeOf(below) } }), () => t("changed"));
     if (answer) made(answer.id);
   };
@@ -75,10 +74,7 @@ export function OwnCategories() {
 function Own({ own, at }) {
   const [name, setName] = useState(null);
   const path = `/categories/${own.id}`;
-  const rename = (event) => {
-    event.preventDefault();
-    tried(() => change("PATCH", path, { body: { name } }), () => t("changed"));
-  };
+  const rename = () => tried(() => change("PATCH", path, { body: { name } }), () => t("changed"));
   if (name !== null)
     return html`<li class="line tall"><form class="buttons" onSubmit=${rename}>
       <input aria-label=${t("own_name")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${into(setName)} />

@@ -186,6 +186,8 @@ export function Dialog({ title, onClose, children }) {
 const saying = shared(null);
 const openDialogs = shared(0);
 let sayingEnds = 0;
+/** @type {any} */
+let sending = null; // the form whose change is on its way
 const LONG = 300; // milliseconds
 const SAID_FOR = { done: 6000, undo: 12_000, failed: 20_000 }; // milliseconds
 
@@ -207,6 +209,9 @@ function sayWorking() {
  * what can be done about it (`{text, act}`).
  */
 export async function tried(work, told, next) {
+  const form = window.event?.type === "submit" && window.event.target;
+  if (form && form === sending) return false; // pressed twice
+  sending = form;
   clearTimeout(sayingEnds);
   sayingEnds = setTimeout(sayWorking, LONG); // unless it is said before what came of it
   try {
@@ -217,6 +222,8 @@ export async function tried(work, told, next) {
   } catch (error) {
     toast(error instanceof Away ? t("not_reached") : said(error), null, true);
     return false;
+  } finally {
+    if (form === sending) sending = null;
   }
 }
 

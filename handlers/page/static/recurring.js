@@ -178,8 +178,7 @@ function NewPayment({ person, onClose }) {
   const { currency } = person.byId.get(said.accountId);
   const close = useThere(onClose);
   const set = (name) => (value) => setSaid({ ...said, [name]: value });
-  const add = async (event) => {
-    event.preventDefault();
+  const add = async () => {
     if (await tried(() => toAdded({ ...said, amount: typedAmount(typed, currency) }), () => t("changed"), (payment) => ({ text: t("undo"), act: () => say(payment, "none") }))) close();
   };
   const field = (word, input) => html`<label class="field"><span class="label">${t(word)}</span>${input}</label>`;

@@ -45,11 +45,7 @@ function Quiet({ hours, onChoose }) {
   const [typed, setTyped] = useState(hours ?? QUIET);
   const input = (name) => html`<label>${t(`quiet_${name}`)} <input type="time" required value=${typed[name]} onInput=${(event) => setTyped({ ...typed, [name]: event.target.value })} /></label>`;
   const isChanged = !hours || hours.from !== typed.from || hours.until !== typed.until;
-  const save = (event) => {
-    event.preventDefault();
-    onChoose(typed);
-  };
-  return html`<form class="field" onSubmit=${save}><span class="label">${t("quiet")}</span><p class="soft small">${t("quiet_text")}</p>
+  return html`<form class="field" onSubmit=${() => onChoose(typed)}><span class="label">${t("quiet")}</span><p class="soft small">${t("quiet_text")}</p>
     <span class="buttons">${input("from")}${input("until")}
       ${isChanged && html`<button type="submit" class="primary">${t(hours ? "save" : "quiet_set")}</button>`}
       ${hours && html`<button type="button" onClick=${() => onChoose(null)}>${t("quiet_none")}</button>`}

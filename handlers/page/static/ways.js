@@ -54,10 +54,7 @@ function Target({ target, isHere: isThis }) {
 function Code({ target }) {
   const id = useId();
   const [code, setCode] = useState("");
-  const confirm = (event) => {
-    event.preventDefault();
-    act("POST", target, "/confirmation", { body: { code: code.trim() } }, "target_confirmed");
-  };
+  const confirm = () => act("POST", target, "/confirmation", { body: { code: code.trim() } }, "target_confirmed");
   return html`<form class="field" onSubmit=${confirm}><label for=${id}>${t("target_code")}</label>
     <p class="soft small">${t("target_code_text")}</p>
     <span class="buttons"><input id=${id} inputmode="numeric" autocomplete="one-time-code" size="10" required value=${code} onInput=${into(setCode)} />
@@ -98,8 +95,7 @@ function Add({ way, onClose }) {
   const [isWhole, setIsWhole] = useState(false);
   const close = useThere(onClose);
   const stopped = way === "push" && hindrance();
-  const add = async (event) => {
-    event.preventDefault();
+  const add = async () => {
     const body = { [way === "email" ? "email" : "url"]: typed.trim(), wholeSentences: isWhole };
     const made = () => (way === "push" ? subscribe(isWhole) : change("POST", TARGETS, { body }));
     if (await tried(made, () => t("target_code_sent"))) close();
