@@ -398,6 +398,12 @@ def test_how_far_an_account_may_go_below_zero_is_said_and_taken_back(
     signed_in: Opening, locale: str, change: str, limit: str
 ) -> None:
     page = signed_in("/settings", user="solo", locale=locale)
+    network = page.context.new_cdp_session(page)  # so slow that the dialog is open before it is told what was saved
+    network.send("Network.enable")
+    network.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": 500, "downloadThroughput": -1, "uploadThroughput": -1},
+    )
     for said in ("500", ""):
         page.get_by_role("button", name=f"{change}: ").first.click()
         field = page.get_by_label(limit)

@@ -9,12 +9,13 @@ import { named, t } from "./words.js";
 export function Accounts({ person }) {
   const managed = useRead("/accounts/hidden", { withShown: true }).data?.accounts ?? [];
   const merged = useRead("/accounts/merged");
-  const [open, setOpen] = useState(null);
+  const [id, setId] = useState("");
+  const open = person.byId.get(id);
   return html`<${Card} title=${t("accounts")}>
     <ul class="plain">
       <${SameAccounts} accounts=${managed.filter(({ perhapsSameAs }) => perhapsSameAs)} person=${person} />
       ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, named(account.bankConnection.bankName))}>
-        <button type="button" aria-label="${t("change")}: ${accountAmong(account)}" onClick=${() => setOpen(account)}>${t("change")}</button>
+        <button type="button" aria-label="${t("change")}: ${accountAmong(account)}" onClick=${() => setId(account.id)}>${t("change")}</button>
       <//>`)}
       ${managed.filter(({ isHidden, perhapsSameAs }) => isHidden && !perhapsSameAs).map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, named(account.bankName), t("hidden"))}>
         <button type="button" aria-label="${t("show")}: ${accountAmong(account)}" onClick=${() => act(account, "PATCH", { body: { isHidden: false } })}>${t("show")}</button>
@@ -23,7 +24,7 @@ export function Accounts({ person }) {
         <button type="button" aria-label="${t("separate")}: ${accountAmong(account)}" onClick=${() => act(account, "DELETE", {}, "/merge")}>${t("separate")}</button>
       <//>`)}
     </ul>
-    ${open && html`<${Change} account=${open} line=${managed.find(({ id }) => id === open.id)?.creditLine} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)} />`}
+    ${open && html`<${Change} account=${open} line=${managed.find((each) => each.id === id)?.creditLine} others=${person.accounts.filter((each) => each.id !== id)} onClose=${() => setId("")} />`}
   <//>`;
 }
 
@@ -53,7 +54,8 @@ function Plan({ account, target }) {
 }
 
 function Change({ account, line, others, onClose }) {
-  const [name, setName] = useState(account.accountName ?? "");
+  const [typedName, setName] = useState(null); // until it is typed, the newest there is
+  const name = typedName ?? account.accountName ?? "";
   const [into, setInto] = useState("");
   const [typed, setTyped] = useState("");
   const shown = accountName(account);
@@ -86,7 +88,8 @@ function Change({ account, line, others, onClose }) {
 
 /** How far the account may go below zero, before notices warn. */
 function CreditLine({ line, currency, submitted }) {
-  const [typed, setTyped] = useState(asTyped(line));
+  const [newLine, setTyped] = useState(null);
+  const typed = newLine ?? asTyped(line);
   return html`<form class="field" onSubmit=${submitted("PATCH", { body: { creditLine: typed === "" ? null : typedAmount(typed, currency) } })}>
     <label for="credit-line">${t("credit_line")} (${currency})</label><p class="soft small">${t("credit_line_text")}</p>
     <span class="buttons"><${AmountInput} id="credit-line" currency=${currency} value=${typed} onInput=${(event) => setTyped(event.target.value)} /><button type="submit">${t("save")}</button></span>

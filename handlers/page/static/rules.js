@@ -83,9 +83,10 @@ const newOf = (typed) => Object.fromEntries(Object.entries(changeOf(typed)).filt
 function RuleForm({ before, onClose }) {
   const id = useId();
   const first = useRef();
-  const [rule, setRule] = useState(before ? typedOf(before) : EMPTY);
+  const [typedNow, setTyped] = useState({}); // what is not typed anew follows the rule
+  const rule = { ...(before ? typedOf(before) : EMPTY), ...typedNow };
   const close = useThere(onClose);
-  const set = (changes) => setRule({ ...rule, ...changes });
+  const set = (changes) => setTyped({ ...typedNow, ...changes });
   const typed = (name) => (event) => set({ [name]: event.target.value });
   const hasTags = rule.tags.length > 0 || rule.tag.trim();
   const isWhole = Boolean(rule.value.trim() && (rule.place || rule.merchant.trim() || hasTags || before?.type));

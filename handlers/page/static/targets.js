@@ -24,21 +24,22 @@ export function Targets({ month, currency: home }) {
         const place = placeIn(each);
         return html`<li class="line tall target" key=${place}>
           <${Titled} title=${name(place)} about=${told(each)} />
-          <button type="button" aria-label="${t("change")}: ${name(place)}" onClick=${() => setWanted({ ...each, place })}>${t("change")}</button>
+          <button type="button" aria-label="${t("change")}: ${name(place)}" onClick=${() => setWanted({ place })}>${t("change")}</button>
         </li>`;
       })}</ul>
       ${wanted
-        ? html`<${Wanted} key=${wanted.place} month=${month} first=${wanted} held=${targets} onClose=${() => setWanted(null)} />`
-        : html`<button type="button" onClick=${() => setWanted({ place: "", period: "month", currency: home })}>${t("target_set")}</button>`}`}<//>
+        ? html`<${Wanted} key=${wanted.place} month=${month} first=${{ period: "month", currency: home, ...targets.find((each) => placeIn(each) === wanted.place), ...wanted }} held=${targets} onClose=${() => setWanted(null)} />`
+        : html`<button type="button" onClick=${() => setWanted({ place: "" })}>${t("target_set")}</button>`}`}<//>
   </section>`;
 }
 
 /** What is to hold instead; what held there before can be had again. */
 function Wanted({ month, first, held, onClose }) {
-  const [target, setTarget] = useState(first);
+  const [typed, setTyped] = useState({});
+  const target = { ...first, ...typed };
   const { currency } = first;
   const close = useThere(onClose);
-  const set = (changes) => setTarget({ ...target, ...changes });
+  const set = (changes) => setTyped({ ...typed, ...changes });
   const put = ({ place, amount, period }) => change("PUT", "/targets", { body: { ...placeOf(place), amount, period, from: month } });
   const save = async (event) => {
     event.preventDefault();
