@@ -43,10 +43,10 @@ class Receiver:
         class Answering(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, headers = receiver.answers[self.path].pop(0) if receiver.answers[self.path] else (204, {})
                 receiver.heard[self.path].append(({name.lower(): value for name, value in self.headers.items()}, body))
                 if self.path in receiver.waits:
                     receiver.waits[self.path].wait(SECONDS_MAX)
-                status, headers = receiver.answers[self.path].pop(0) if receiver.answers[self.path] else (204, {})
                 with suppress(OSError):  # the other side has had enough
                     self.send_response(status)
                     for name, value in headers.items():
@@ -129,6 +129,12 @@ class Told:
         """What has come there, once it is so many."""
         self.until(lambda: len(self.receiver.heard[path]) >= count)
         return self.receiver.heard[path]
+
+    def prove(self, client: TestClient, *hooks: Json) -> None:
+        """Show that these are answered: to new ones one delivery is sent at a time."""
+        for each in hooks:
+            client.post(f"/webhooks/{each['id']}/test")
+        self.until(lambda: all(self.deliveries(client, each)[0]["state"] == "delivered" for each in hooks))
 
     def deliveries(self, client: TestClient, hook: Json) -> list[Json]:
         found: list[Json] = client.get(f"/webhooks/{hook['id']}/deliveries").json()["deliveries"]
