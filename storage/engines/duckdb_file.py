@@ -63,6 +63,7 @@ class DuckDBFile:
         self._root = _connect(path)
         self._states = States()
         self._idle: list[Cursor] = []
+        self._parsed: dict[str, duckdb.Statement] = {}
         self._opening = threading.Lock()
         self._in_use = 0
         self._is_closed = self._must_open_again = False
@@ -154,7 +155,7 @@ class DuckDBFile:
         session: Cursor | None = None
         is_whole = False
         try:
-            session = self._idle.pop() if self._idle else Cursor(_using_store(self._root.cursor()))
+            session = self._idle.pop() if self._idle else Cursor(_using_store(self._root.cursor()), self._parsed)
             yield session
             is_whole = True
         except (StoreFull, DiskFailed):

@@ -26,7 +26,7 @@ from storage.database import (
 from storage.events import outbox
 from storage.user_states import States
 
-STATEMENTS_KEPT_MAX = 200  # parsed statements, for each cursor
+STATEMENTS_KEPT_MAX = 1_000  # parsed statements, some 4 kB each; an import has 200 of its own
 ARRAYS_MAX, ARRAY_ROWS_MAX = 8, 1_000  # columns and rows that travel as arrays: half the time of a staged frame
 ARRAYS: Mapping[pl.DataType, str] = {
     pl.String(): "TEXT",
@@ -42,14 +42,14 @@ INVALIDATED = "has been invalidated"  # by such an error, until the file is open
 
 
 class Cursor:
-    """A session on one DuckDB cursor that keeps its parsed statements; parsing is a third of the time of a short
-    statement."""
+    """A session on one DuckDB cursor. The cursors of a file share their parsed statements, of which each run takes a
+    copy; parsing is a third of the time of a short statement."""
 
     is_shared = False
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement] | None = None) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement]) -> None:
         self._cursor = cursor
-        self._parsed = parsed if parsed is not None else {}
+        self._parsed = parsed
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         with translate_errors():

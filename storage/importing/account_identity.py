@@ -290,12 +290,11 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
         *(user_id, account_id),
         schema=prints,
     )
+    of_source = [
+        each for each in contributions.of_accounts(session, user_id, [account_id]) if each.source_id == source_id
+    ]
     reported_before = [
-        (fingerprint(record), record.booking_date)
-        for contribution in contributions.of_accounts(session, user_id, [account_id])
-        if contribution.source_id == source_id
-        for record in contributions.records(session, user_id, contribution)
-        if isinstance(record, TransactionRecord)
+        (fingerprint(record), record.booking_date) for record in contributions.bookings_of(session, user_id, of_source)
     ]
     earlier = pl.DataFrame(reported_before, schema=prints, orient="row")
     days = pl.concat([stored["booking_date"], earlier["booking_date"]])

@@ -277,23 +277,28 @@ def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
 
 def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
     """The records of a contribution in their order, as its source reported them; read in pieces."""
-    pieces = range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS)
-    bookings = chain.from_iterable(_bookings(session, user_id, contribution, first) for first in pieces)
+    bookings = bookings_of(session, user_id, [contribution])
     for block in contribution.blocks:
         yield block.account
         yield from islice(bookings, block.bookings)
         yield block.statement
 
 
-def _bookings(session: Session, user_id: str, contribution: Contribution, first: int) -> list[Record]:
-    rows = session.rows(
-        "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
-        " ON known.user_id = seen.user_id AND known.number = seen.booking"
-        " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4"
-        " ORDER BY seen.position",
-        *(user_id, contribution.sequence, first, first + CHUNK_ROWS - 1),
-    )
-    return [record_of(row["wording"]) for row in rows]
+def bookings_of(session: Session, user_id: str, reported: Sequence[Contribution]) -> Iterator[TransactionRecord]:
+    """The bookings of these contributions, one after the other, in their order; read in pieces."""
+    place, sequences = (-1, -1), [each.sequence for each in reported]
+    while True:
+        rows = session.rows(
+            "SELECT seen.contribution, seen.position, known.wording FROM contribution_bookings AS seen"
+            " JOIN booking_wordings AS known ON known.user_id = seen.user_id AND known.number = seen.booking"
+            " WHERE seen.user_id = $1 AND seen.contribution = ANY($2::BIGINT[])"
+            " AND (seen.contribution, seen.position) > ($3, $4) ORDER BY seen.contribution, seen.position LIMIT $5",
+            *(user_id, sequences, *place, CHUNK_ROWS),
+        )
+        yield from (record_of(row["wording"]) for row in rows)
+        if len(rows) < CHUNK_ROWS:
+            return
+        place = (rows[-1]["contribution"], rows[-1]["position"])
 
 
 def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[TransactionRecord]:
