@@ -24,12 +24,12 @@ export function Targets({ month, currency: home }) {
         const place = placeIn(each);
         return html`<li class="line tall target" key=${place}>
           <${Titled} title=${name(place)} about=${told(each)} />
-          <button type="button" aria-label="${t("change")}: ${name(place)}" onClick=${() => setWanted({ place })}>${t("change")}</button>
+          <button type="button" aria-label="${t("change")}: ${name(place)}" onClick=${() => setWanted(place)}>${t("change")}</button>
         </li>`;
       })}</ul>
-      ${wanted
-        ? html`<${Wanted} key=${wanted.place} month=${month} first=${{ period: "month", currency: home, ...targets.find((each) => placeIn(each) === wanted.place), ...wanted }} held=${targets} onClose=${() => setWanted(null)} />`
-        : html`<button type="button" onClick=${() => setWanted({ place: "" })}>${t("target_set")}</button>`}`}<//>
+      ${wanted !== null
+        ? html`<${Wanted} key=${wanted} month=${month} first=${{ period: "month", currency: home, ...targets.find((each) => placeIn(each) === wanted), place: wanted }} held=${targets} onClose=${() => setWanted(null)} />`
+        : html`<button type="button" onClick=${() => setWanted("")}>${t("target_set")}</button>`}`}<//>
   </section>`;
 }
 
