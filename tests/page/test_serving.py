@@ -137,3 +137,4 @@ def test_our_files_are_sent_without_comments_and_libraries_as_they_are(served: S
         sent = client.get(f"{folder}/{name}.js").text
         assert sent.count("\n") > 0.5 * len((STATIC / f"{name}.js").read_text().splitlines()), name
         assert not re.search(r"^\s*(//|/\*|\*)", sent, re.MULTILINE)
+        assert ">\n<" not in sent, name
