@@ -6,7 +6,7 @@ JSON) is stored once, however many overlapping answers of a bank repeat it.
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
-from itertools import chain, islice, zip_longest
+from itertools import islice, zip_longest
 
 import msgspec
 import polars as pl
