@@ -17,7 +17,7 @@ from storage.changes import feed
 from storage.database import Session, Transaction, set_values
 from storage.importing.matching.booking_keys import FORMER, transaction_id
 from storage.importing.spool import record_of
-from storage.importing.statements import settle_gaps
+from storage.importing.statements import settle_again
 
 DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
 IN_QUESTION = "SELECT {} FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL"
@@ -55,8 +55,9 @@ def give_back(session: Session, user_id: str) -> pl.DataFrame:
 
 def lend(session: Transaction, user_id: str, before: pl.DataFrame, *, now: datetime) -> pl.DataFrame:
     """Where a hidden account may be the same as another one, show the bookings that only the hidden one has in that
-    other account, whose statements may miss them: no adjusting entry counts them again. `before` are those that were
-    shown there (of `give_back`). Returns the rows for the journal (journal.CHANGES)."""
+    other account, whose statements may miss them: no adjusting entry counts them again, and a balance that its person
+    said goes on with them. `before` are those that were shown there (of `give_back`). Returns the rows for the journal
+    (journal.CHANGES)."""
     held = [pl.DataFrame(schema=LENT)]
     for id_, holder in _holders(session, user_id).items():
         ids = _only_in(session, user_id, id_, holder)
@@ -78,7 +79,7 @@ def lend(session: Transaction, user_id: str, before: pl.DataFrame, *, now: datet
     )
     feed.record_removed(session, user_id, ended.join(there, on="id", how="semi"))
     holders = pl.concat([before, held_now])["account_id"].unique().sort()
-    gaps = [change for id_ in holders for change in settle_gaps(session, user_id, id_, now=now)]
+    gaps = [change for id_ in holders for change in settle_again(session, user_id, id_, now=now)]
     moved = journal.change_rows(pl.concat([new, ended])["id"], "modified")
     return pl.concat([moved, pl.DataFrame(gaps, schema=journal.CHANGES, orient="row")])
 

@@ -13,6 +13,7 @@ from analytics.frames import FIGURE, MONEY, MOVED, STATED, columns
 from analytics.records import StatementRecord
 from analytics.statements.chain import StatementChain
 from analytics.statements.told import DAY, number, told_statements
+from storage import connections
 from storage.changes import feed
 from storage.database import Row, Session, Transaction, set_values
 from storage.importing.matching.booking_keys import transaction_id
@@ -51,7 +52,7 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
         for place, one in enumerate(stated)
         if (one.said.closing, one.said.opening, one.said.told_from) != (None, None, None)
     ]
-    known = session.rows(f"SELECT {KNOWN} FROM statements WHERE user_id = $1 AND account_id = $2", *of_account)
+    known = _known(session, *of_account)
     if reported:
         again = {_fields_of(one.said) for _, one in reported if one.told is not None}
         for row in [row for row in known if row["is_older"] and _fields_of(row) in again]:
@@ -72,7 +73,7 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
         known += [dict(zip(STATEMENTS, row, strict=True)) for row in rows]
     last_day = _last_day(teller.now)
     known = [row for row in known if row["closing_date"] is not None and row["closing_date"] <= last_day]
-    _set_balance(teller, account_id, [row for row in known if row["closing"] is not None])
+    _set_balance(session, *of_account, known, teller.file_connections, teller.now)
     for said in (one.said for _, one in reported if one.said.credit_line is not None):
         session.execute(
             "UPDATE accounts SET credit_line = $3 WHERE user_id = $1 AND id = $2"
@@ -84,10 +85,17 @@ def keep(teller: Teller, account_id: str, batch_id: str, stated: Sequence[Stated
     return _settle(session, *of_account, missing, teller.now)
 
 
-def settle_gaps(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> list[tuple[str, Change]]:
-    """Settle the gaps between the statements of an account that shows bookings of another one, or shows them no more.
-    Returns the changes to adjusting entries, for the journal."""
-    return _settle(session, user_id, account_id, _gaps(session, user_id, account_id, _last_day(now)), now)
+def settle_again(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> list[tuple[str, Change]]:
+    """Set the balance and settle the gaps between the statements of an account that shows bookings of another one, or
+    shows them no more. Returns the changes to adjusting entries, for the journal."""
+    of_account, last_day = (user_id, account_id), _last_day(now)
+    known = [row for row in _known(session, *of_account) if (row["closing_date"] or date.max) <= last_day]
+    _set_balance(session, *of_account, known, connections.of_files(session, user_id), now)
+    return _settle(session, *of_account, _gaps(session, *of_account, last_day), now)
+
+
+def _known(session: Session, user_id: str, account_id: str) -> list[Row]:
+    return session.rows(f"SELECT {KNOWN} FROM statements WHERE user_id = $1 AND account_id = $2", user_id, account_id)
 
 
 def told_of(session: Session, user_id: str, account_id: str) -> list[str]:
@@ -137,41 +145,43 @@ def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
     return tuple(one[name] if isinstance(one, dict) else getattr(one, name) for name in SAID)
 
 
-def _set_balance(teller: Teller, account_id: str, known: Sequence[Row]) -> None:
+def _set_balance(
+    session: Session, user_id: str, account_id: str, known: Sequence[Row], files: Collection[str], now: datetime
+) -> None:
     """Set the account's balance to the closing balance of the newest of these statements; see `_last_of_a_day` for
     several on one day. A statement that is dated ahead is one of the day on which it came, because later ones know
     more. What a person says of a day goes on with all that is booked since, as far as the store holds the sum, because
     nobody says it anew."""
     by_day: dict[date, list[Row]] = defaultdict(list)
-    for row in known:
+    for row in (row for row in known if row["closing"] is not None):
         by_day[min(row["closing_date"], row["received_at"].date())].append(row)
     if by_day:
         rows = by_day[max(by_day)]
-        proven = _with_all_of_its_day(teller, account_id, rows)
-        newest = _last_of_a_day(rows, teller.file_connections, proven)
+        proven = _with_all_of_its_day(session, user_id, account_id, rows)
+        newest = _last_of_a_day(rows, files, proven)
         stated = {"balance": newest["closing"], "balance_date": newest["closing_date"]}
         if newest["sequence"] == BY_THE_PERSON:
-            (since,) = teller.session.rows(
+            (since,) = session.rows(
                 "SELECT sum(amount) AS moved, max(booking_date) AS last FROM transactions WHERE user_id = $1"
                 " AND account_id = $2 AND NOT is_adjusting_entry AND booking_date > $3 AND booking_date <= $4",
-                *(teller.user.id, account_id, newest["closing_date"], teller.now.date()),
+                *(user_id, account_id, newest["closing_date"], now.date()),
             )
             balance = newest["closing"] + (since["moved"] or 0)
             if since["last"] is not None and abs(balance) < AMOUNT_END:
                 stated = {"balance": balance, "balance_date": since["last"]}
-        set_values(teller.session, "accounts", {"user_id": teller.user.id, "id": account_id}, **stated)
+        set_values(session, "accounts", {"user_id": user_id, "id": account_id}, **stated)
 
 
-def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -> set[Decimal]:
+def _with_all_of_its_day(session: Session, user_id: str, account_id: str, rows: Sequence[Row]) -> set[Decimal]:
     """The balances of a day's statements that include every booking of it: the opening balance of the first of them and
     all that is booked since. The day on which it opens may belong to the one before. Empty where all agree."""
     stated = [row for row in rows if row["is_authoritative"] and row["opening_date"] is not None]
     if not stated or len({row["closing"] for row in rows}) < 2:
         return set()
-    moved = teller.session.frame(
+    moved = session.frame(
         "SELECT booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY booking_date",
-        *(teller.user.id, account_id),
+        *(user_id, account_id),
         schema={**columns("booking_date, created_at"), "amount": FIGURE},  # of all bookings of a day
     )
     totals, closings = DayTotals(moved), {row["closing"] for row in stated}

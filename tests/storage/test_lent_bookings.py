@@ -18,6 +18,7 @@ from storage.annotations.annotation import Annotation
 from storage.database import Row
 from storage.importing import same_accounts
 from storage.importing.batches import read_batch
+from storage.importing.statements import BY_THE_PERSON
 from storage.undo_and_merge import merges, rebuild
 from tests.storage.conftest import GIRO, Bank, NewBank, bookings, files_of
 from tests.storage.test_same_accounts import FOUR, every, listed, merge, show
@@ -330,3 +331,16 @@ def test_what_the_bank_has_corrected_or_taken_back_is_not_shown_again_for_an_old
     assert counted(bank) == of("Giro", -30, -21, -8, -7, -6, -5)
     show(bank, every(bank)["Live"])
     assert counted(bank) == [*of("Giro", -21, -8, -7, -6, -5), *of("Live", -30, -25, -20, -8, -7, -6, -5)]
+
+
+def test_a_balance_that_its_person_said_goes_on_with_what_is_shown_for_the_account_in_question(
+    bank: Bank, another: Callable[[], Bank]
+) -> None:
+    said = StatementRecord(closing=Decimal(100), closing_date=date(2026, 11, 5), sequence=BY_THE_PERSON)
+    files_of(bank).bring(bookings(THREE), account=GIRO, statement=said)
+    another().bring(bookings(f"{THREE}\n2026-11-09 | -8.00 | D | d"), account=LIVE)
+    giro = every(bank)["Giro"]
+    assert (giro.balance, giro.balance_date) == (Decimal(92), date(2026, 11, 9))
+    show(bank, every(bank)["Live"])
+    giro = every(bank)["Giro"]
+    assert (giro.balance, giro.balance_date) == (Decimal(100), date(2026, 11, 5))
