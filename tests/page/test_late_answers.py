@@ -161,6 +161,27 @@ def test_an_open_booking_shows_what_was_said_of_it_elsewhere_since(demo: Demo, s
     expect(amount).to_have_count(0)
 
 
+@pytest.mark.requirement("page.own_words")
+def test_a_note_that_is_saved_is_no_draft_though_its_booking_was_closed_at_once(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=netflix")
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    note = page.get_by_role("dialog", name="Transaction").get_by_label("Note", exact=True)
+    let_go = held(page, "**/annotation", "PATCH")
+    note.fill("for Kim")
+    with page.expect_request(lambda asked: asked.method == "PATCH") as kept:
+        page.get_by_role("button", name="Save the note").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    let_go()
+    headers = {"Authorization": f"Bearer {demo.token('demo', f'{SCOPES} {WRITING}')}"}
+    for text in ("for Eva", None):
+        assert httpx.patch(kept.value.url, json={"note": text}, headers=headers, timeout=60).is_success
+        page.evaluate("new BroadcastChannel('bankdata').postMessage('changed')")
+        page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+        expect(note).to_have_value(text or "")
+        page.keyboard.press("Escape")
+
+
 @pytest.mark.requirement("page.tasks")
 def test_a_choice_takes_back_nothing_of_one_that_is_still_being_stored(signed_in: Opening) -> None:
     page = signed_in("/notices", user="solo")

@@ -33,10 +33,11 @@ function Note({ said, keep, path }) {
     drafts.delete(path);
     setTyped();
   }, [note, said]);
+  const save = async () => (await keep({ note: note || null })) && drafts.get(path) === note && drafts.delete(path);
   useEvents({ beforeunload: (event) => drafts.size > 0 && event.preventDefault() });
   return html`<div class="field"><label for="own-note">${t("note")}</label>
     <textarea id="own-note" rows="3" maxlength=${NOTE_LENGTH_MAX} value=${note} onInput=${into(setTyped)}></textarea>
-    <p class="buttons"><button type="button" disabled=${note === said} onClick=${() => keep({ note: note || null })}>${t("keep_note")}</button></p>
+    <p class="buttons"><button type="button" disabled=${note === said} onClick=${save}>${t("keep_note")}</button></p>
   </div>`;
 }
 
