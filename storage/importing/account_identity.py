@@ -283,6 +283,8 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
     """Whether the account has KNOWN_BOOKINGS_MIN of the file's bookings, either as stored or as this source reported
     them before, and at least half of those that either has on the days that the other covers (the last day aside, which
     may be incomplete)."""
+    if bookings.is_empty():
+        return False
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"

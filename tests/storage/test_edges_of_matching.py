@@ -31,6 +31,13 @@ def test_an_account_without_name_and_bookings_proves_nothing_for_the_next_file(b
     assert [account.stable_key for account in refusal.value.candidates] == ["unnamed"]
 
 
+@pytest.mark.requirement("accounts.unclear")
+def test_what_is_pending_alone_proves_nothing(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"), account=NOBODY)
+    with pytest.raises(AccountUnclear):
+        bank.bring(bookings("2026-11-02 | -5.00 | A | a", status="pending"), account=NOBODY)
+
+
 OF_DAY = bookings("2026-11-02 | -5.00 | A | a\n2026-11-02 | -7.00 | B | b")
 
 
