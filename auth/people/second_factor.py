@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
@@ -73,9 +74,12 @@ class SecondFactors:
         seed = self._open(user.id, kept.sealed_seed)
         return _set_up(user, seed) if seed is not None else None
 
-    def confirm(self, user: User, typed: str) -> tuple[str, ...] | None:
-        """Turn the second factor on, log and record that, and return ten new recovery codes, which are shown only now.
-        None where no set-up waits, the code `typed` is wrong, or another request was first."""
+    def confirm(
+        self, user: User, typed: str, *, also: Callable[[Session], None] = lambda _session: None
+    ) -> tuple[str, ...] | None:
+        """Turn the second factor on, with what is `also` to be done in the same transaction, log and record that, and
+        return ten new recovery codes, which are shown only now. None where no set-up waits, the code `typed` is wrong,
+        or another request was first."""
         kept, waiting, now = second_factors.find(self._database, user.id), self.waiting_set_up(user), self._now()
         step = _step_of(typed, waiting.seed, now) if waiting is not None else None
         if kept is None or step is None:
@@ -86,6 +90,7 @@ class SecondFactors:
             is_first = second_factors.confirm(session, user.id, sealed_seed=kept.sealed_seed, step=step, now=now)
             if is_first:
                 second_factors.add_codes(session, user.id, [stored_hash(_plain_code(code)) for code in codes])
+                also(session)
                 self._events.tell(session, user.id, "turnOnSecondFactor")
             return is_first
 

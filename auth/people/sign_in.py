@@ -148,18 +148,20 @@ class SignIn:
     def turn_on_second_factor(
         self, user: User, browser: Browser, typed: str, *, address: str
     ) -> tuple[str, ...] | Outcome:
-        """Turn the second factor on if `typed` is the first code of the waiting set-up, and return the recovery codes;
-        else the outcome, wrong or with a wait. Raises Busy."""
+        """Turn the second factor on if `typed` is the first code of the waiting set-up, sign out all other browsers,
+        and return the recovery codes; else the outcome, wrong or with a wait. Raises Busy."""
         with self._throttles.turn(user.name):
             held_up = "set-up of the second factor held up"
             reserved = self._reserve(held_up, name=user.name, address=address, browser=browser.id_hash, of="first code")
             if isinstance(reserved, Outcome):
                 return reserved
-            codes = self._second_factors.confirm(user, typed)
+            end_others = partial(self._sessions.end_in, user_id=user.id, but=browser)
+            codes = self._second_factors.confirm(user, typed, also=end_others)
             if codes is None:
                 self._events.alarm("wrong first code", account=user.name, address=address)
                 return Outcome()
             self._throttles.note_success(reserved)
+            self._sessions.end_all(user.id, but=browser)  # also what a sign-in under way has stored meanwhile
             return codes
 
     def change_password(

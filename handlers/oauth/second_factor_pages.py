@@ -93,7 +93,6 @@ def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
         typed = visit.form.get("code", "")
         codes = site.server.sign_in.turn_on_second_factor(user, browser, typed, address=visit.address)
         if not isinstance(codes, Outcome):
-            site.server.sessions.end_all(user.id, but=browser)
             return _factor(site, visit, browser, user, state="codes", codes=codes)
         outcome = codes
     if site.server.second_factors.is_on(user.id):

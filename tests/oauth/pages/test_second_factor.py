@@ -13,12 +13,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.people.second_factor import SecondFactors
+from auth.people.sessions import Sessions
 from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
 from handlers.commands.control_socket import CommandError
 from handlers.commands.users import turn_off_second_factor
 from handlers.work.services import Services
 from storage import users
+from storage.database import StoreUnavailable
 from storage.oauth import second_factors
 from tests.oauth.conftest import FAST, PASSWORD, application, fields, policy
 from tests.oauth.pages.test_account import forms, signed_in
@@ -224,6 +226,20 @@ def test_turning_it_on_and_off_takes_the_password_and_signs_others_out(fresh: An
     assert off.headers["location"] == "/account?notice=second_factor_removed"
     assert fresh.database.rows("SELECT user_id FROM recovery_codes") == []
     signed_in(fresh)
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_others_are_signed_out_by_the_very_commit_that_turns_it_on(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = signed_in(fresh)
+
+    def killed(*_ignored: Any, **_too: Any) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(Sessions, "end_all", killed)  # the machine dies right after the commit
+    with pytest.raises(AssertionError):
+        turn_on(fresh)
+    assert fresh.server.second_factors.is_on(fresh.user.id)
+    assert other.client.get("/account").status_code == 303
 
 
 @pytest.mark.requirement(REQUIREMENT)
