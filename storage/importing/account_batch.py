@@ -186,7 +186,7 @@ class AccountBatch:
         back = taken_back.prove(
             self._teller,
             self._account_id,
-            gone=gone.filter(~pl.col("id").is_in(stated.beside(gone, booked.join(self._ids, on="place")))),
+            gone=gone.filter(~pl.col("id").is_in(stated.beside(gone, booked, stored, self._ids))),
             arrived=new.select("booking_date", "amount"),
             corrected=(known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0))
             - (wholes.select(pl.sum("amount")).item() or Decimal(0)),

@@ -204,6 +204,19 @@ def test_a_number_of_its_own_makes_no_new_bookings_of_those_with_the_same_refere
     assert bring(files, (MORNING[0], 95, 75), "2") == 0  # a booking before them has been corrected
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_batch_in_two_statements_that_overlap_is_as_much_as_its_details(files: Bank, order: Sequence[int]) -> None:
+    batch = ("2026-11-03 | -1.00 | A | a | references=s:7/0", "2026-11-03 | -3.00 | B | b | references=s:7/1")
+    told = (
+        (("2026-11-02 | -5.00 | C | c", "2026-11-03 | -4.00 | | batch | references=s:7"), stated(105, 96, days=(2, 3))),
+        ((*batch, "2026-11-04 | -7.00 | D | d"), stated(100, 89, days=(3, 4))),
+    )
+    for place in order:
+        lines, statement = told[place]
+        files.bring(bookings("\n".join(lines)), statement=statement)
+    assert [row["amount"] for row in files.rows()] == [-5, -3, -1, -7]
+
+
 def test_without_the_first_statement_the_second_one_keeps_its_bookings(files: Bank) -> None:
     for each in (MORNING, EVENING):
         bring(files, each)

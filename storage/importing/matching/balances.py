@@ -136,8 +136,7 @@ class StatementsNearby:
         they were matched (PAIRS): a statement that goes on within the other one has more in common with it than there
         is room. Those go first that were only `counted`, or whose id or references are others; else those of pairs
         that all are of one day."""
-        pairs = booked.join(matches, on="place")
-        if not (told := self._told(pairs)):
+        if not (told := self._told(booked, stored, matches)):
             return set()
         doubtful_ids = {*counted, *contradictions(booked, stored, matches.select(*PAIRS))["stored_id"]}
         found: set[str] = set()
@@ -156,13 +155,15 @@ class StatementsNearby:
                     found.update(next(filter(None, rooms), ()))
         return found
 
-    def beside(self, gone: pl.DataFrame, pairs: pl.DataFrame) -> list[str]:
+    def beside(
+        self, gone: pl.DataFrame, booked: pl.DataFrame, stored: pl.DataFrame, matches: pl.DataFrame
+    ) -> list[str]:
         """Those of the rows (`id`, `booking_date`), which none of the bookings is, that a stored statement told beside
         all of these: they have nothing of it in common, or one goes on from the other; of two that begin or end
         alike, this holds for what the stored one has before or after all that both have."""
         days = dict(gone.select("id", "booking_date").iter_rows())
         found: set[str] = set()
-        told = self._told(pairs) if days else []
+        told = self._told(booked, stored, matches) if days else []
         for row in (row for row in self._stored if days and row not in self._older):
             alone = set(row["told"].split()) & days.keys() - found
             for ours, known in told if alone else ():
@@ -213,11 +214,17 @@ class StatementsNearby:
         amounts = [Counter(amount for _, amount in each.moved.elements()) for each in (ours, *pieces)]
         return len(pieces) == 0 or amounts[0] <= amounts[1] or amounts[1] <= amounts[0]
 
-    def _told(self, pairs: pl.DataFrame) -> list[tuple[Piece, dict[str, _Known]]]:
-        """Each of our statements with those of its bookings that are stored, by id, as these pairs say."""
+    def _told(
+        self, booked: pl.DataFrame, stored: pl.DataFrame, matches: pl.DataFrame
+    ) -> list[tuple[Piece, dict[str, _Known]]]:
+        """Each of our statements with the stored rows that are its bookings, by id, as these pairs say; of a whole
+        these may be its details."""
         if not self._stored:
             return []
-        rows = pairs.select("place", "stored_id", "booking_date", "amount").sort("place").rows()
+        there = stored.select("amount", stored_id="id")
+        pairs = booked.join(matches, on="place").join(there, on="stored_id", how="left", suffix="_there")
+        amount = pl.coalesce("amount_there", "amount")
+        rows = pairs.select("place", "stored_id", "booking_date", amount).sort("place").rows()
         places = [row[0] for row in rows]
         parts = (rows[bisect_left(places, one.start) : bisect_left(places, one.stop)] for one, _ in self._ours)
         return [
