@@ -368,8 +368,7 @@ class Site:
             form_action=form_action,
             asks_password=asks_password,
             has_passkeys_alone=self.has_passkeys_alone,
-            back=_PAGES_OF.get(template, "/account"),
-            **values,
+            **{"back": _PAGES_OF.get(template, "/account"), **values},
         )
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
