@@ -280,6 +280,25 @@ def test_a_form_that_is_sent_twice_before_its_answer_is_sent_once(signed_in: Ope
     expect(page.get_by_text(words["none"])).to_be_visible()
 
 
+@pytest.mark.requirement("page.own_rules")
+def test_a_rule_that_is_moved_twice_at_once_moves_by_two(signed_in: Opening) -> None:
+    words = SAID["en-GB"]
+    page = signed_in("/settings", user="solo")
+    card = page.get_by_role("region", name=words["rules"])
+    for value in ("spotify", "spot", "netflix"):
+        rule_of(page, words, value, "Health")
+    let_go = held(page, "**/rules/order", "PUT")
+    later = card.get_by_role("button", name=words["later"] + words["first"])
+    with page.expect_request("**/rules/order"):
+        later.press("Enter")
+    later.press("Enter")
+    let_go()
+    expect(lines(page)).to_have_text([words["second"], words["other"], words["first"]])
+    for rule in ("first", "second", "other"):
+        card.get_by_role("button", name=words["remove"] + words[rule]).click()
+    expect(card.get_by_text(words["none"])).to_be_visible()
+
+
 @pytest.mark.requirement("page.live")
 @pytest.mark.sampled
 def test_open_tabs_follow_what_comes_in_elsewhere_and_what_is_read_stays_where_it_is(

@@ -61,8 +61,7 @@ function Change({ account, line, others, onClose }) {
   const shown = accountName(account);
   const target = others.find(({ id }) => id === into);
   const close = useThere(onClose);
-  const submitted = (...what) => async (event) => {
-    event.preventDefault();
+  const submitted = (...what) => async () => {
     if (await act(account, ...what)) close();
   };
   return html`<${Dialog} title=${shown} onClose=${onClose}>

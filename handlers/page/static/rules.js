@@ -36,10 +36,21 @@ function Ordered({ rules }) {
     pressed.current = null;
   }, [rules, edited]);
   const ids = rules.map(({ id }) => id);
-  const moveTo = async (place, rule, way) => {
-    const others = ids.filter((id) => id !== rule.id);
-    pressed.current = { id: rule.id, way };
-    if (!(await ordered([...others.slice(0, place), rule.id, ...others.slice(place)], ids))) pressed.current = null;
+  const wanted = useRef(ids); // the order that was asked for last, from which a second press goes on
+  const turn = useRef(Promise.resolve()); // one after the other
+  useLayoutEffect(() => {
+    wanted.current = ids;
+  }, [rules]);
+  const move = (by, { id }, way) => {
+    const before = wanted.current;
+    const others = before.filter((each) => each !== id);
+    const place = Math.max(0, before.indexOf(id) + by);
+    const now = [...others.slice(0, place), id, ...others.slice(place)];
+    [wanted.current, pressed.current] = [now, { id, way }];
+    turn.current = turn.current.then(async () => {
+      if (await ordered(now, before)) return;
+      [wanted.current, pressed.current] = [ids, null];
+    });
   };
   const leave = (id) => () => {
     pressed.current = { id, way: "edit" };
@@ -53,8 +64,8 @@ function Ordered({ rules }) {
       ? html`<li key=${rule.id}><${RuleForm} before=${rule} onClose=${leave(rule.id)} /></li>`
       : html`<${Line} key=${rule.id} title=${what} about=${result(rule, name)}><span class="buttons">
           ${rules.length > 1 && [
-            button("earlier", t("rule_earlier"), "↑", () => moveTo(place - 1, rule, "earlier"), place === 0),
-            button("later", t("rule_later"), "↓", () => moveTo(place + 1, rule, "later"), place === rules.length - 1),
+            button("earlier", t("rule_earlier"), "↑", () => move(-1, rule, "earlier"), place === 0),
+            button("later", t("rule_later"), "↓", () => move(1, rule, "later"), place === rules.length - 1),
           ]}
           ${button("edit", t("change"), t("change"), () => setEdited(rule.id))}
           ${button("remove", t("remove"), t("remove"), () => removed(rule, ids))}
@@ -92,8 +103,7 @@ function RuleForm({ before, onClose }) {
   const isWhole = Boolean(rule.value.trim() && (rule.place || rule.merchant.trim() || hasTags || before?.type));
   useEffect(() => first.current.focus(), []);
   const preview = usePreview(isWhole && ((signal) => sent(rule, before, { parameters: { dryRun: true }, signal })), [rule], TYPING_RESTS);
-  const keep = async (event) => {
-    event.preventDefault();
+  const keep = async () => {
     if (await (before ? edited(rule, before) : added(rule))) close();
   };
   const hint = preview?.data && [t("rule_changes", { n: preview.data.changed }), hasTags && t("rule_tags_too")].filter(Boolean).join(" ");

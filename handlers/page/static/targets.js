@@ -41,8 +41,7 @@ function Wanted({ month, first, held, onClose }) {
   const close = useThere(onClose);
   const set = (changes) => setTyped({ ...typed, ...changes });
   const put = ({ place, amount, period }) => change("PUT", "/targets", { body: { ...placeOf(place), amount, period, from: month } });
-  const save = async (event) => {
-    event.preventDefault();
+  const save = async () => {
     const before = { ...target, ...(held.find((each) => placeIn(each) === target.place) ?? { amount: 0 }) };
     if (await tried(() => put(target), () => t("changed"), () => undoing(() => put(before)))) close();
   };
