@@ -49,6 +49,7 @@ class AccountRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     bank_name: str | None = None
     bic: str | None = None
     is_anonymous: bool = False  # the source does not say which account it is: the key fits every file of its kind
+    is_by_name: bool = False  # the source says no more than a name, such as that of a product, which others have, too
     kept_for: str | None = None  # which account of ours it then is, by what its user has kept with the layout
     part: int = 0  # the file of a container that it stands in: keys and equal bookings are counted within one file
 

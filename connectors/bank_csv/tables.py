@@ -241,7 +241,8 @@ class Reading:
         code = currency or metadata.currency or self.rows.currency or currency_of(iban)
         title = clean(name) or metadata.name
         source = profile.bank or "CSV"
-        own = clean(hidden_card_number(number)) or metadata.account or title
+        numbered = clean(hidden_card_number(number)) or metadata.account
+        own = numbered or title
         key = iban or (f"{source}/{own}" if own else source)
         if profile.is_account_per_currency:
             key = f"{key}/{code}"
@@ -253,6 +254,7 @@ class Reading:
             kind=profile.kind or metadata.kind(),
             bank_name=profile.bank,
             is_anonymous=not (iban or own),
+            is_by_name=bool(title) and not (iban or numbered),
             kept_for=None if iban or own else profile.account,
         )
 

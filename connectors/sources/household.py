@@ -44,7 +44,8 @@ def batches(told: Iterable[ToldOnce], *, account: AccountRecord) -> Iterator[Bat
 def account_of(told: AccountRecord, *, key: str, iban: str | None, giver: str) -> AccountRecord:
     """The shared account, as `told` by the giver's bank, under a lasting `key`, with the giver behind its name."""
     name = f"{told.name or told.bank_name or told.stable_key} ({giver})"
-    return replace(told, stable_key=key, iban=iban, name=name, is_anonymous=False, kept_for=None, part=0)
+    named = replace(told, is_anonymous=False, is_by_name=False, kept_for=None, part=0)
+    return replace(named, stable_key=key, iban=iban, name=name)
 
 
 def _records(records: Iterable[Record], account: AccountRecord) -> Iterator[Record]:

@@ -107,7 +107,8 @@ def anonymous_owner(
     """The account for a file that names none: a new one for the first such file of its kind, else the one to which this
     very batch was imported before, else the one that came in one file with an account that is found for another
     currency (`told_with`), else the one that already has its bookings (spool.KEYS) or of which the file's balances go
-    on. Raises AccountUnclear if that is no account, or more than one."""
+    on. With a name (`is_by_name`) the only one of that name will do, unless it has other bookings on the file's days.
+    Raises AccountUnclear if that is no account, or more than one."""
     session, user_id = teller.session, teller.user.id
     natural = owner(teller, account)
     reported = session.rows(
@@ -123,8 +124,10 @@ def anonymous_owner(
     if not proven:
         proven = _with_balance(session, user_id, [each.id for each in candidates], stated, bookings["booking_date"])
         proven |= _with_statement(session, user_id, [each.id for each in candidates], stated, bookings)
-        held = (each.id for each in candidates if _holds(session, user_id, each.id, natural.source_id, bookings))
-        proven.update(held)
+        common = {each.id: _common(session, user_id, each.id, natural.source_id, bookings) for each in candidates}
+        proven.update(id_ for id_, (known, shared) in common.items() if _is_same(known, shared))
+        if account.is_by_name and not proven and len(common) == 1:
+            proven.update(id_ for id_, (known, shared) in common.items() if not _is_other(known, shared))
     if len(proven) != 1:
         raise AccountUnclear(candidates)
     return Owner(proven.pop(), natural.source_id, account)
@@ -279,12 +282,19 @@ def _with_statement(
     return found
 
 
-def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
-    """Whether the account has KNOWN_BOOKINGS_MIN of the file's bookings, either as stored or as this source reported
-    them before, and at least half of those that either has on the days that the other covers (the last day aside, which
-    may be incomplete)."""
+def _is_same(known: int, shared: int) -> bool:
+    return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
+
+
+def _is_other(known: int, shared: int) -> bool:
+    return shared >= KNOWN_BOOKINGS_MIN and known * 2 < shared
+
+
+def _common(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> tuple[int, int]:
+    """How many of the file's bookings the account has, either as stored or as this source reported them before; and how
+    many either has on the days that the other covers (the last day aside, which may be incomplete)."""
     if bookings.is_empty():
-        return False
+        return 0, 0
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
@@ -301,14 +311,14 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
     earlier = pl.DataFrame(reported_before, schema=prints, orient="row")
     days = pl.concat([stored["booking_date"], earlier["booking_date"]])
     if days.is_empty():
-        return False
+        return 0, 0
     reported, there, before = (Counter(each["fingerprint"]) for each in (bookings, stored, earlier))
     known = (reported & (there | before)).total()
     shared = max(
         int(((one >= other.min()) & (one < other.max())).sum())
         for one, other in ((bookings["booking_date"], days), (stored["booking_date"], bookings["booking_date"]))
     )
-    return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
+    return known, shared
 
 
 def _own_id(teller: Teller, account: AccountRecord) -> str:

@@ -131,6 +131,7 @@ class _Import:
         self.written: list[pl.DataFrame] = []
         self.rules: Sequence[Rule] = ()
         self.currencies: Collection[str] = ()
+        self.can_be_chosen = False  # whether the user can say which account the batch is about
 
     def take_over(self, words: Sequence[str]) -> None:
         """Take over what an export says that the user has not said here, for all stored bookings and those to come.
@@ -172,8 +173,9 @@ class _Import:
         unnamed: dict[tuple[str, str], Owner] = {}
         named = {(account.stable_key, account.currency) for account in by_account}
         self.currencies = {currency for _, currency in named}
-        is_one_in_each = len(named) == len(self.currencies) and all(account.is_anonymous for account in by_account)
-        if self.choice and len(named) > 1 and not is_one_in_each:
+        are_of_one = all(account.is_anonymous or account.is_by_name for account in by_account)
+        self.can_be_chosen = len(named) == 1 or (len(named) == len(self.currencies) and are_of_one)
+        if self.choice and not self.can_be_chosen:
             raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
         unclear: list[AccountRecord] = []  # for one of them may be clear by another one
         for account in chain(by_account, unclear):
@@ -255,11 +257,12 @@ class _Import:
         exported = account_of_export(self.teller, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
-        if not account.is_anonymous:
+        if account.is_anonymous:
+            unnamed = self.teller.connection.settings.get("account") or account.kept_for
+            if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
+                return chosen_owner(self.teller, account, known, self.currencies)
+        elif not (account.is_by_name and self.can_be_chosen):
             return owner(self.teller, account)
-        unnamed = self.teller.connection.settings.get("account") or account.kept_for
-        if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
-            return chosen_owner(self.teller, account, known, self.currencies)
         return anonymous_owner(
             self.teller,
             account,

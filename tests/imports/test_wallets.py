@@ -131,3 +131,47 @@ def test_an_exchange_between_own_wallets_is_neither_income_nor_expense(eva: Hous
     bring(eva, write("a.csv", paypal(JANUARY)))
     exchanged = [row["amount"] for row in eva.rows("transactions") if row["transfer_id"]]
     assert sorted(exchanged) == [Decimal("-18.50"), Decimal(20)]
+
+
+REVOLUT = "Type,Product,Started Date,Completed Date,Description,Amount,Fee,Currency,State,Balance\n"
+OWN = ("02 -3 97", "03 -1 96", "04 -9 87", "05 -2 85")
+JOINT = ("02 -8 492", "03 -7 485", "04 -6 479", "05 -5 474")
+
+
+def revolut(*rows: str) -> str:
+    """A file of a product called Current: `day amount balance`, in October."""
+    said = (row.split() for row in rows)
+    return REVOLUT + "".join(
+        f"CARD_PAYMENT,Current,2026-10-{day} 10:00:00,2026-10-{day} 10:00:00,Shop,{amount}.00,0.00,EUR,COMPLETED,"
+        f"{balance}.00\n"
+        for day, amount, balance in said
+    )
+
+
+@pytest.mark.requirement("accounts.unclear")
+def test_a_product_with_other_bookings_on_the_same_days_is_another_account_of_that_name(
+    eva: Household, write: Write
+) -> None:
+    bring(eva, write("own.csv", revolut(*OWN)))
+    with pytest.raises(CommandError, match=r"1 of 1 file refused\."):
+        bring(eva, write("joint.csv", revolut(*JOINT)))
+    assert list(held(eva)) == ["Current"]
+    eva.answers = [1]  # an account that is not there yet
+    bring(eva, write("joint.csv", revolut(*JOINT)))
+    for name, rows in (("later.csv", ("09 -4 470",)), ("own_later.csv", (*OWN, "09 -5 80"))):
+        bring(eva, write(name, revolut(*rows)))  # each goes where its balance or its bookings are
+    ledgers = {each.balance: each.id for each in accounts.every(eva.services.everybody, eva.user.id)}
+    amounts = [
+        {row["amount"] for row in eva.rows("transactions") if row["account_id"] == ledgers[of]}
+        for of in (Decimal(80), Decimal(470))
+    ]
+    assert amounts == [{-9, -5, -3, -2, -1}, {-8, -7, -6, -5, -4}]
+
+
+@pytest.mark.requirement("accounts.unclear")
+def test_a_product_of_other_days_or_with_the_bookings_of_its_days_is_the_only_one_of_its_name(
+    eva: Household, write: Write
+) -> None:
+    for name, rows in (("first.csv", OWN), ("gap.csv", ("20 -1 50",)), ("edge.csv", ("05 -2 85", "06 -1 84"))):
+        bring(eva, write(name, revolut(*rows)))
+    assert [balance for _, balance in held(eva).values()] == [Decimal(50)]
