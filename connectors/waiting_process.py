@@ -20,6 +20,7 @@ from connectors.limits import END_SECONDS, IDLE_SECONDS_MAX
 
 _KEPT = ("TMPDIR", "LD_LIBRARY_PATH")  # from the environment, the rest of which may have secrets
 _DESCRIPTORS_MAX = 3
+_ATTEMPTS = 2
 
 
 class WaitingProcess:
@@ -35,16 +36,19 @@ class WaitingProcess:
         atexit.register(self.end)
 
     def send(self, descriptors: Sequence[int]) -> None:
-        """Pass the descriptors of one request to the process; one that has ended is replaced."""
+        """Pass the descriptors of one request to the process; one that has ended is replaced. Of a process that ends as
+        it starts, the caller gets no answer."""
         with self._lock:
-            if self._control is None or self._process is None or self._process.poll() is not None:
-                self._start()
-            assert self._control is not None, "started"
-            try:
-                socket.send_fds(self._control, [b"."], descriptors)
-            except BrokenPipeError:
-                self._start()
-                socket.send_fds(self._control, [b"."], descriptors)
+            for _ in range(_ATTEMPTS):
+                if self._control is None or self._process is None or self._process.poll() is not None:
+                    self._start()
+                assert self._control is not None, "started"
+                try:
+                    socket.send_fds(self._control, [b"."], descriptors)
+                except ConnectionError:  # it has ended since, perhaps with a request that it had not read
+                    self.end()
+                else:
+                    return
 
     def end(self) -> None:
         """End the process; the next request starts another one."""

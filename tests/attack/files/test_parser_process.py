@@ -157,9 +157,19 @@ def test_an_interpreter_that_is_gone_leaves_no_open_channel(monkeypatch: pytest.
     assert psutil.Process().num_fds() <= open_files
 
 
-def test_without_a_process_the_source_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_without_a_process_the_source_is_unavailable(monkeypatch: pytest.MonkeyPatch, has_ended: bool) -> None:
     client._process.end()
     monkeypatch.setattr(client._process, "_begin", "raise SystemExit(1)")
+    start = client._process._start
+
+    def start_and_wait() -> None:
+        start()
+        assert client._process._process is not None
+        client._process._process.wait()
+
+    if has_ended:
+        monkeypatch.setattr(client._process, "_start", start_and_wait)
     with pytest.raises(ProviderUnavailable) as refusal:
         list(read_records(BytesIO(MT940.encode())))
     assert str(refusal.value) == "The process that reads statement files cannot be started."
