@@ -26,6 +26,13 @@ accounts = group(
         owner_option,
     ),
     plain_command(
+        "accounts credit-line",
+        "How far it may go below zero; without AMOUNT, as its bank says.",
+        account_argument,
+        click.argument("amount", required=False),
+        owner_option,
+    ),
+    plain_command(
         "accounts hide",
         "Hide an account from apps and figures; its data is kept.",
         account_argument,

@@ -61,7 +61,7 @@ words = group(
     "Everything that a user says of their bookings, out of one store and into another.",
     plain_command(
         "words export",
-        "Print everything a user has said of their bookings, as JSON lines.",
+        "Print everything a user has said, as JSON lines.",
         user_option("Whose words."),
     ),
     plain_command(

@@ -1,9 +1,10 @@
-"""Commands on a user's accounts: list, rename, hide, merge, separate, delete, watch a balance."""
+"""Commands on a user's accounts: list, rename, credit line, hide, merge, separate, delete, watch a balance."""
 
 import re
 from datetime import date
 from decimal import Decimal
 
+from analytics.minor_digits import in_digits
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
@@ -11,9 +12,10 @@ from handlers.json_shapes import money_text
 from handlers.operations.accounts import merge, separate
 from handlers.work.services import Services
 from storage import accounts, transactions, users
-from storage.database import Session
+from storage.database import Session, Transaction
 from storage.events import outbox
 from storage.importing import same_accounts
+from storage.notices import looks
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
 from storage.users import User
@@ -56,6 +58,27 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
     )
     services.authorization.record.note(user.id, "changeAccount")
     report.note(f"The account is called {name} now." if name else "The account has the name of its bank again.")
+
+
+def set_credit_line(services: Services, report: Report, *, user: User, account: str, amount: str | None) -> None:
+    """Say how far an account may go below zero, in its currency, before its user is warned, and note it in the access
+    record; None restores what the bank says."""
+    chosen = accounts.resolve(services.everybody, user.id, account)
+    line = Decimal(amount) if amount is not None and AMOUNT.fullmatch(amount) else None
+    if amount is not None and (line is None or line < 0 or line != in_digits(line, chosen.currency)):
+        raise CommandError("A credit line is 0 or more, such as 500, in the digits of the account's currency.")
+
+    def work(session: Transaction) -> None:
+        accounts.set_credit_line(session, user_id=user.id, account_id=chosen.id, amount=line)
+        looks.look_by(session, user.id, services.clock.today())
+
+    services.change(user.id, work)
+    services.authorization.record.note(user.id, "changeAccount")
+    report.note(
+        f"The credit line of {chosen.label} is the one of its bank again."
+        if line is None
+        else f"{chosen.label} may go below zero by {money_text(line, chosen.currency)} {chosen.currency}."
+    )
 
 
 def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:

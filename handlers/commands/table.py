@@ -77,6 +77,7 @@ COMMANDS: Mapping[str, Command] = {
     "export": exports.export_bookings,
     "accounts list": accounts.list_accounts,
     "accounts rename": accounts.rename_account,
+    "accounts credit-line": accounts.set_credit_line,
     "accounts hide": accounts.hide_account,
     "accounts show": accounts.hide_account,
     "accounts merge": accounts.merge_accounts,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord
 from auth.principal import Principal
@@ -179,6 +180,19 @@ def test_an_own_name_survives_imports_and_can_be_taken_away(eva: Household, writ
             command(eva, "accounts rename", account="Haushalt", name=wrong)
     command(eva, "accounts rename", account="Haushalt", name=None)
     assert names(eva) == ["N26"]
+
+
+@pytest.mark.requirement("accounts.resolve")
+def test_a_credit_line_is_said_by_a_command_and_taken_back(eva: Household, write: Write) -> None:
+    eva.bring(write("a.csv", JANUARY))
+    (before,) = accounts.of_user(eva.services.everybody, eva.user.id)
+    for amount, then in (("500", 500), ("0", 0), (None, None), ("12.50", Decimal("12.50"))):
+        command(eva, "accounts credit-line", account="n26", amount=amount)
+        (now,) = accounts.of_user(eva.services.everybody, eva.user.id)
+        assert now == replace(before, credit_line=then)
+    for wrong in ("-1", "x", "0.001", "1,5", ""):
+        with pytest.raises(CommandError, match="A credit line is 0 or more"):
+            command(eva, "accounts credit-line", account="n26", amount=wrong)
 
 
 @pytest.mark.requirement("accounts.hidden")
