@@ -164,6 +164,14 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
     set_values(session, "accounts", {"user_id": user_id, "id": account_id}, given_name=name)
 
 
+def given(session: Session, user_id: str) -> dict[str, tuple[str | None, Decimal | None]]:
+    """The name and the credit line that the user has given each of their accounts, by its id."""
+    rows = session.rows(
+        "SELECT id, given_name, given_credit_line FROM accounts WHERE user_id = $1 ORDER BY id", user_id
+    )
+    return {row["id"]: (row["given_name"], row["given_credit_line"]) for row in rows}
+
+
 def set_credit_line(session: Session, *, user_id: str, account_id: str, amount: Decimal | None) -> None:
     """Say how far the account may go below zero (positive); None brings back what its bank says."""
     session.changes(user_id)

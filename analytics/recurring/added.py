@@ -18,6 +18,9 @@ from analytics.search_text import fold_column
 LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts are for something else
 
 
+NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # a shorter name would occur in texts of other bookings
+
+
 class AddedPayment(Struct, frozen=True, kw_only=True):
     """A recurring payment as the user stated it: `direction` is "incoming" or "outgoing", the amount is positive, in
     the currency of the account, and `next_day` is the day of the next charge."""
@@ -29,6 +32,11 @@ class AddedPayment(Struct, frozen=True, kw_only=True):
     direction: str
     frequency: str
     next_day: date
+
+
+def is_name(name: str) -> bool:
+    """Whether an added payment can be called so; the name is trimmed."""
+    return NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX
 
 
 def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: str) -> str:

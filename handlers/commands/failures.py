@@ -13,7 +13,7 @@ from handlers.operations.profile import NoRate
 from handlers.operations.recurring import CannotBeAdded
 from handlers.web.errors import BadRequest
 from storage.accounts import AccountAmbiguous, AccountUnknown
-from storage.annotations.portable import InvalidWords
+from storage.annotations.word_lines import InvalidWords
 from storage.database import Conflict, StoreError
 from storage.undo_and_merge.merges import NotOneAccount
 from storage.undo_and_merge.rebuild import ImportUnknown

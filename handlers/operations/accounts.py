@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from analytics.messages import message
 from analytics.minor_digits import in_digits
-from analytics.records import AccountRecord, Batch, StatementRecord
 from auth.principal import Principal
 from connectors.text import YEARS
 from handlers import json_shapes
@@ -22,13 +21,11 @@ from handlers.web.request import Answer, Request
 from handlers.web.steps.parameters import read_date
 from handlers.work.cache.user_data import UserData
 from handlers.work.services import Services
-from handlers.work.sync.statement_files import ConnectionBusy, FileImport
+from handlers.work.sync.statement_files import ConnectionBusy, say_balances
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Transaction
 from storage.importing import same_accounts
-from storage.importing.batches import read_batch
-from storage.importing.statements import BY_THE_PERSON
 from storage.notices import looks
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
@@ -52,7 +49,6 @@ def list_accounts(_services: Services, request: Request, reading: UserData) -> A
 
 
 ACCOUNT_NOT_FOUND = "Account not found"
-SAID_BY_YOU = "Said by you"
 
 
 def list_hidden_accounts(services: Services, request: Request, *, with_shown: bool = False) -> Json:
@@ -158,16 +154,11 @@ def say_balance(services: Services, request: Request, *, id: str, body: Mapping[
         raise BadRequest("date: must not be before {first}", first=YEARS.start)
     if amount != in_digits(amount, account.currency):
         raise BadRequest("amount: has more digits after the point than {currency}", currency=account.currency)
-    report = FileImport(user_id=user.id, name=f"balance-{day}")
-    named = AccountRecord(stable_key=f"said:{id}", currency=account.currency, is_anonymous=True)
-    said = StatementRecord(closing=amount, closing_date=day, sequence=BY_THE_PERSON)
-    batch = Batch(id=report.id, name=report.name, records=iter([named, said]))
-    read = read_batch(batch, today=clock.today())
     try:
-        services.change(
+        report = services.change(
             user.id,
-            lambda session: report.keep(
-                session, read, user=user, connection=SAID_BY_YOU, choice=account.id, clock=clock
+            lambda session: say_balances(
+                session, {day: amount}, user=user, account_id=id, currency=account.currency, clock=clock
             ),
         )
     except ConnectionBusy as error:

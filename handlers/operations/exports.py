@@ -7,7 +7,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from auth.principal import Principal
-from auth.scopes import READ_ANNOTATIONS, WRITE_RULES
+from auth.scopes import READ_ANNOTATIONS, READ_CASHFLOW, WRITE_ACCOUNTS, WRITE_RULES
 from handlers.operations.categories.finer import INCLUDED, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
@@ -22,6 +22,7 @@ from handlers.work.services import Services
 from handlers.work.unread_exports import TooManyExports
 from storage.accounts import SelectedAccounts
 from storage.annotations import annotations, portable
+from storage.annotations.word_lines import KINDS, OF_ACCOUNTS, OF_PAYMENTS
 from storage.database import state_in
 from storage.transactions import Selection
 
@@ -93,7 +94,7 @@ async def export_transactions(
                 may_read=caller.covers,
                 leaf=partial(leaf_as_seen, caller=caller) if DETAILED in included else None,
                 words=reading.words if asks_for_words(include) else None,
-                said=portable.lines(session, user_id) if EVERYTHING in included else (),
+                said=portable.lines(session, user_id, _may_be_told(caller)) if EVERYTHING in included else (),
             )
             if export.selection is None:
                 headers["next-cursor"] = cursor_after(services, caller, filters.account_ids, state_in(session, user_id))
@@ -119,6 +120,13 @@ def _included(request: Request, include: str | None, format_: str) -> tuple[str,
         if not request.principal.scopes >= OF_EVERYTHING:
             raise Forbidden("Insufficient scope. Required: {wanted}", wanted=" ".join(sorted(OF_EVERYTHING)))
     return included
+
+
+def _may_be_told(caller: Principal) -> frozenset[str]:
+    """The kinds of what the user has said that the caller may read."""
+    of_accounts = WRITE_ACCOUNTS in caller.scopes  # which hidden accounts need, too
+    of_payments = READ_CASHFLOW in caller.scopes
+    return KINDS.difference(() if of_accounts else OF_ACCOUNTS, () if of_payments else OF_PAYMENTS)
 
 
 def _listed_and_searched(filters: Filters, caller: Principal, amounts: str) -> tuple[Selection, Filters]:

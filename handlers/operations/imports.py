@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from analytics.messages import Message, message, pack, unpack
 from analytics.records import TransactionRecord
 from auth.principal import Principal
-from auth.scopes import WRITE_ANNOTATIONS, WRITE_RULES
+from auth.scopes import WRITE_ACCOUNTS, WRITE_ANNOTATIONS, WRITE_RULES
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
 from handlers.json_shapes import instant, members, money
@@ -26,6 +26,7 @@ from handlers.work.services import Services
 from handlers.work.sync.engine import ANSWER_WITHIN
 from handlers.work.sync.statement_files import FileImport, TooManyFiles
 from storage import accounts, connections, kept_layouts
+from storage.annotations.word_lines import KINDS, OF_ACCOUNTS
 from storage.boundary import undo_on_failure
 from storage.database import StoreUnavailable, Transaction
 from storage.importing import contributions
@@ -43,7 +44,8 @@ LAYOUT_NOT_FOUND = "Layout not found"
 NOTHING_TO_KEEP = "keepLayout: says that a layout is kept, which is sent beside it"
 STILL_RUNNING = "This import has not ended yet. Try again when it has."
 OF_WORDS = frozenset({WRITE_ANNOTATIONS, WRITE_RULES})
-"""The scopes without which an import brings no rules, corrections and the like."""
+"""The scopes without which an import brings no rules, corrections and the like; what was said of accounts needs
+WRITE_ACCOUNTS, too."""
 ASK_AGAIN_SECONDS = 1
 LOOK_EVERY = 0.5  # seconds
 
@@ -77,7 +79,7 @@ async def create_import(
                 choice=account_id,
                 layout=_chosen_layout(layout, is_kept=keep_layout),
                 is_dry_run=dry_run,
-                may_say=request.principal.scopes >= OF_WORDS,
+                may_say=_may_say(request.principal),
                 render=lambda report: _packed(file_import(report)),
             )
 
@@ -96,6 +98,13 @@ async def create_import(
     status = 200 if report.is_done else 202
     headers = {"location": f"{request.path}/{report.id}", **_retry_header(report)}
     return Answer(body=_as_seen(file_import(report), request.principal), status=status, headers=headers)
+
+
+def _may_say(caller: Principal) -> frozenset[str]:
+    """The kinds of what the user has said that the caller's imports bring."""
+    if not caller.scopes >= OF_WORDS:
+        return frozenset()
+    return KINDS if WRITE_ACCOUNTS in caller.scopes else KINDS.difference(OF_ACCOUNTS)
 
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:

@@ -9,11 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from analytics.letters import fold
 from analytics.messages import Message, message
 from analytics.minor_digits import in_digits
 from analytics.periods import six_months_before
-from analytics.recurring.added import AddedPayment, id_of
+from analytics.recurring.added import NAME_LETTERS_MAX, NAME_LETTERS_MIN, AddedPayment, id_of, is_name
 from analytics.recurring.confirmations import Decision, by_payment
 from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import Charge, history, period_before
@@ -175,7 +174,6 @@ def decide(services: Services, user_id: str, id: str, confirmation: str, *, call
     return services.alone(user_id, work)
 
 
-NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # a shorter name would occur in texts of other bookings
 NOT_YOURS = "accountId: not one of your accounts. GET /accounts lists their ids"
 ADDED_BEFORE = "name: You have added this payment before, under another name or with another rhythm."
 
@@ -241,7 +239,7 @@ def add(
     """Store a payment that the user adds by hand, its name trimmed; adding it again with another amount or day changes
     it. Raises CannotBeAdded."""
     name = name.strip()
-    if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:
+    if not is_name(name):
         raise CannotBeAdded(
             "name", Message("A name has {least} to {limit} characters.", least=NAME_LETTERS_MIN, limit=NAME_LETTERS_MAX)
         )

@@ -83,6 +83,14 @@ def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
     return {row["transaction_id"]: Anchor(*(row[name] for name in Anchor._fields)) for row in rows}
 
 
+def find(session: Session, user_id: str, anchors: Sequence[Anchor]) -> list[str | None]:
+    """For each of these anchors the id of the booking that it describes; None where there is none, or not just one."""
+    numbered = {str(number): anchor for number, anchor in enumerate(anchors)}
+    rows = _rows_around(session, user_id, numbered) if numbered else []
+    groups = _candidates(session, user_id, numbered, rows, ())
+    return [_same_place(anchor, ids) or (ids[0] if len(ids) == 1 else None) for _, anchor, ids in groups]
+
+
 def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
     """Attach each annotation whose booking's id is gone to the booking that matches its anchor and has no annotation,
     if there is exactly one such booking; and bring the stored anchors of existing bookings up to date.

@@ -1,20 +1,16 @@
-"""Export and import of all that a user has said (own categories, rules, corrections, targets, annotations) as lines of
-JSON, for a store made anew from statement files."""
+"""Export and import of all that a user has said (own categories, rules, corrections, targets, annotations, and what
+`account_words` is about) as lines of JSON, for a store made anew from statement files."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 
-import orjson
 from msgspec.structs import asdict
 
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import (
     TAGS_MAX,
     ChosenCategory,
-    InvalidRule,
     Rule,
     as_json,
     is_correction_key,
@@ -23,12 +19,11 @@ from analytics.classification.rules import (
     render_rules,
     with_free_ids,
 )
-from analytics.messages import Saying, message
 from analytics.minor_digits import in_digits
 from analytics.periods import month_of
 from storage import accounts, rules
 from storage.accounts import StoredAccount
-from storage.annotations import anchors, annotations, own_categories, targets
+from storage.annotations import account_words, anchors, annotations, own_categories, targets, word_lines
 from storage.annotations.anchors import Anchor
 from storage.annotations.annotation import (
     SPLITS_MAX,
@@ -42,46 +37,40 @@ from storage.annotations.annotation import (
 )
 from storage.annotations.own_categories import OWN_ID
 from storage.annotations.targets import Target, TooManyTargets
+from storage.annotations.word_lines import CANNOT_BE_READ, KINDS, Json
 from storage.database import Session, Transaction
 from storage.importing.batches import CURRENCY
-from storage.importing.rows import AMOUNT_END
-
-Json = Mapping[str, Any]
-UNIT = Decimal("0.00001")  # of amounts in the store
 
 
-class InvalidWords(Saying):
-    """A line is not one of an export of words."""
-
-
-def lines(session: Session, user_id: str) -> Iterator[str]:
-    """The lines of an export: own categories, rules in order, corrections, targets, and the annotations of single
-    bookings, also of those that are gone."""
+def lines(session: Session, user_id: str, kinds: Collection[str] = KINDS) -> Iterator[str]:
+    """The lines of an export: own categories, rules in order, corrections, targets, the annotations of single bookings,
+    also of those that are gone, and what was said of accounts and recurring payments where it is of these `kinds`."""
     for own in annotations.own_categories(session, user_id).values():
-        yield _line("ownCategory", {"id": own.id, "name": own.name} | place_members(own[2:]))
+        yield word_lines.write("ownCategory", {"id": own.id, "name": own.name} | place_members(own[2:]))
     for rule in rules.of_user(session, user_id):
-        yield _line("rule", as_json(rule))
+        yield word_lines.write("rule", as_json(rule))
     for key, choice in sorted(rules.corrections(session, user_id).items()):
-        yield _line("correction", {"key": key} | place_members(choice))
+        yield word_lines.write("correction", {"key": key} | place_members(choice))
     for target in targets.of_user(session, user_id):
-        yield _line("target", _target_json(target))
+        yield word_lines.write("target", _target_json(target))
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
         place = place_members(said.place or ())
         words = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
-        yield _line(
+        yield word_lines.write(
             "annotation",
-            {"id": id_, "account": _account(anchor.account_id, owned.get(anchor.account_id)), **_booking(anchor)}
+            {"id": id_, **word_lines.booking_members(anchor, owned)}
             | place
             | {name: value for name, value in words.items() if value is not None},
         )
+    yield from account_words.lines(session, user_id, kinds)
 
 
 def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int:
-    """Take over from the lines of an export what the user has not said here, and return how many lines that was.
-    Annotations of bookings that do not exist wait until these come. Holds the user; derives no booking anew. Raises
-    InvalidWords and InvalidRule."""
+    """Take over from the lines of an export what the user has not said here, and return how many lines that was; those
+    that `account_words` reads are left out. Annotations of bookings that do not exist wait until these come. Holds the
+    user; derives no booking anew. Raises InvalidWords and InvalidRule."""
     session.hold(user_id)
     known = rules.of_user(session, user_id)
     corrections = rules.corrections(session, user_id)
@@ -94,10 +83,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     added: list[Rule] = []
     added_targets: list[Target] = []
     count = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        kind, entry = _parse_line(number, line)
+    for number, kind, entry in word_lines.parse(text):
         try:
             if kind == "ownCategory":
                 count += _take_over(session, user_id, entry, own)
@@ -121,53 +107,21 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                         raise TooManyTargets("more than {limit} targets", limit=targets.TARGETS_MAX)
                     aimed.add((target.place, target.first_month))
                     added_targets.append(target)
-            else:
+            elif kind == "annotation":
                 annotation, anchor = _annotation(entry, owned, own)
                 if annotation.transaction_id not in stored and _present_anchor(whose, anchor) not in taken:
                     annotations.sleep(session, user_id, annotation, anchor, now=now)
                     stored[annotation.transaction_id] = anchor
                     taken.add(_present_anchor(whose, anchor))
                     count += 1
-        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            raise InvalidWords("line {line}: {reason}", line=number, reason=message(_reason(error))) from error
+        except CANNOT_BE_READ as error:
+            raise word_lines.invalid(number, error) from error
     if added:
         rules.keep(session, user_id, parse_rules(render_rules([*known, *with_free_ids(known, added)])))
     if added_targets:
         targets.add(session, user_id, added_targets)
     anchors.settle(session, user_id)
     return count + len(added) + len(added_targets)
-
-
-def _line(kind: str, entry: Json) -> str:
-    return json.dumps({"kind": kind, **entry}, ensure_ascii=False)
-
-
-def _account(id_: str, account: StoredAccount | None) -> Json:
-    if account is None:
-        return {"id": id_}
-    return {"id": id_, "iban": account.iban, "key": account.stable_key, "currency": account.currency}
-
-
-def _booking(anchor: Anchor) -> Json:
-    return {
-        "bookingDate": anchor.booking_date.isoformat(),
-        "amount": f"{anchor.amount:f}",
-        "currency": anchor.currency,
-        "counterpart": anchor.counterpart,
-        "place": anchor.place,
-        "equalOnes": anchor.equal_ones,
-    }
-
-
-def _parse_line(number: int, line: str) -> tuple[str, Json]:
-    try:
-        entry = orjson.loads(line)  # which takes no half of a letter
-        kind = entry.pop("kind")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidWords("line {line}: not a line of `bankdata words export`", line=number) from error
-    if kind not in ("ownCategory", "rule", "correction", "target", "annotation"):
-        raise InvalidWords("line {line}: not a line of `bankdata words export`", line=number)
-    return kind, entry
 
 
 def _tags(said: Mapping[str, Tag]) -> list[Json]:
@@ -218,7 +172,7 @@ def _target(entry: Json, own: Mapping[str, OwnCategory]) -> Target:
         place = own[place].id
     elif place not in CATEGORIES and place not in LEAVES:
         raise ValueError("an unknown place")
-    amount = _money(entry["amount"])
+    amount = word_lines.money(entry["amount"])
     is_amount = 0 <= amount <= targets.AMOUNT_MAX and amount == in_digits(amount, currency)
     is_one = is_amount and CURRENCY.fullmatch(currency)
     if not is_one or period not in targets.PERIODS:
@@ -250,7 +204,7 @@ def _map_rule(entry: Json, own: Mapping[str, OwnCategory]) -> Json:
 def _note_and_tags(entry: Json) -> tuple[str | None, Mapping[str, Tag]]:
     """The valid note and tags of a booking or a part. Raises ValueError."""
     note = entry.get("note")
-    given = [Tag(str(tag["name"]), _moment(tag["at"])) for tag in entry.get("tags", [])]
+    given = [Tag(str(tag["name"]), word_lines.moment(tag["at"])) for tag in entry.get("tags", [])]
     tags = {fold_tag(tag.name): tag for tag in given}
     if note is not None and (not isinstance(note, str) or not note or not is_note(note)):
         raise ValueError("not a note")
@@ -259,19 +213,11 @@ def _note_and_tags(entry: Json) -> tuple[str | None, Mapping[str, Tag]]:
     return note, tags
 
 
-def _moment(text: str) -> datetime:
-    """The moment as the store keeps it, in UTC without a zone; another zone could lead beyond what calendars have."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is not None:
-        raise ValueError("not a moment")
-    return moment
-
-
 def _part(entry: Json, own: Mapping[str, OwnCategory]) -> Split:
     choice = _choice(entry, own)
     if choice is None:
         raise ValueError("a part without category")
-    return Split(_money(entry["amount"]), choice, *_note_and_tags(entry))
+    return Split(word_lines.money(entry["amount"]), choice, *_note_and_tags(entry))
 
 
 def _annotation(entry: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
@@ -279,31 +225,7 @@ def _annotation(entry: Json, owned: list[StoredAccount], own: Mapping[str, OwnCa
     parts = [_part(each, own) for each in entry.get("splits", [])]
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
-    anchor = Anchor(
-        _account_id(entry["account"], owned),
-        date.fromisoformat(entry["bookingDate"]),
-        _money(entry["amount"]),
-        str(entry["currency"]),
-        _two_lines(entry["counterpart"]),
-        _check_count(entry["place"]),
-        _check_count(entry["equalOnes"]),
-    )
-    return Annotation(str(entry["id"]), choice, note, tags, parts), anchor
-
-
-def _money(text: str) -> Decimal:
-    amount = Decimal(text).quantize(UNIT)
-    if not abs(amount) < AMOUNT_END:
-        raise ValueError("not an amount")
-    return amount
-
-
-def _account_id(account: Json, owned: list[StoredAccount]) -> str:
-    """The id of the user's account that a line means; where it does not exist yet, a stand-in made of its number."""
-    number = account.get("iban") or account.get("key")
-    if number is None or any(each.id == account["id"] for each in owned):
-        return str(account["id"])
-    return anchors.by_number(str(number), str(account["currency"]))
+    return Annotation(str(entry["id"]), choice, note, tags, parts), word_lines.booking(entry, owned)
 
 
 def _present_anchor(whose: Mapping[str, str], anchor: Anchor) -> Anchor:
@@ -311,23 +233,5 @@ def _present_anchor(whose: Mapping[str, str], anchor: Anchor) -> Anchor:
     return anchor._replace(account_id=whose.get(anchor.account_id, anchor.account_id))
 
 
-def _two_lines(text: str) -> str:
-    if text.count(anchors.PARTING) != 1:
-        raise ValueError("not a counterpart")
-    return text
-
-
-def _check_count(number: object) -> int:
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
-        raise ValueError("not a number")
-    return number
-
-
 def _is_same_rule(one: Rule, other: Rule) -> bool:
     return {**asdict(one), "id": ""} == {**asdict(other), "id": ""}
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, InvalidRule):
-        return error.reason  # whose line is that of the rule alone
-    return f"lacks {error}" if isinstance(error, KeyError) else str(error)

@@ -6,6 +6,7 @@ JSON) is stored once, however many overlapping answers of a bank repeat it.
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from itertools import islice, zip_longest
 
 import msgspec
@@ -18,6 +19,7 @@ from analytics.records import AccountRecord, Record, StatementRecord, Transactio
 from storage.database import Session, Transaction, add_row, names_of
 from storage.importing.batches import AccountStatement
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
+from storage.importing.statements import BY_THE_PERSON
 from storage.importing.teller import Teller
 
 NOTIFICATION = '%"is_notification":true%'  # in the blocks of a contribution
@@ -61,6 +63,21 @@ def corrected(session: Session, user_id: str, account_id: str) -> dict[str, str]
     )
     said = [block.statement for row in rows for block in _blocks_of_json(row["blocks"])]
     return {id_: other for each in said for id_, other in corrections_of(each)}
+
+
+def said_balances(session: Session, user_id: str) -> dict[str, dict[date, Decimal]]:
+    """What the user said that accounts, by their ids, held at the end of days; of one day the last."""
+    rows = session.rows(
+        "SELECT account_id, blocks FROM contributions WHERE user_id = $1 AND strpos(blocks, $2) > 0 ORDER BY sequence",
+        *(user_id, f'"sequence":"{BY_THE_PERSON}"'),
+    )
+    said: dict[str, dict[date, Decimal]] = {}
+    for row in rows:
+        for block in _blocks_of_json(row["blocks"]):
+            one = block.statement
+            if one.sequence == BY_THE_PERSON and one.closing is not None and one.closing_date is not None:
+                said.setdefault(row["account_id"], {})[one.closing_date] = one.closing
+    return said
 
 
 def corrections_of(said: StatementRecord) -> Iterator[tuple[str, str]]:

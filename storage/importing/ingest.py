@@ -14,6 +14,7 @@ from analytics.messages import message
 from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal
 from storage.annotations import anchors, exported, portable, rule_tags
+from storage.annotations.word_lines import InvalidWords
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
@@ -140,7 +141,7 @@ class _Import:
             return
         try:
             portable.read(self.session, self.user.id, "\n".join(words), now=self.teller.now)
-        except (ValueError, portable.InvalidWords) as error:
+        except (ValueError, InvalidWords) as error:
             raise InvalidRecord("What you have said cannot be read: {reason}", reason=message(str(error))) from error
         changed = derive_again(self.session, self.user.id)["id"]
         self.changes.append(journal.change_rows(changed, "modified"))

@@ -9,12 +9,17 @@ from storage.database import Session, Transaction, put_row, values_of
 
 def of_user(session: Session, user_id: str) -> Sequence[Decision]:
     """The user's decisions, the latest first."""
+    return [decision for decision, _ in decided(session, user_id)]
+
+
+def decided(session: Session, user_id: str) -> Sequence[tuple[Decision, datetime]]:
+    """The user's decisions, the latest first, each with when it was made."""
     rows = session.rows(
-        "SELECT id, transaction_id, confirmation FROM recurring_decisions WHERE user_id = $1"
+        "SELECT id, transaction_id, confirmation, decided_at FROM recurring_decisions WHERE user_id = $1"
         " ORDER BY decided_at DESC, id",
         user_id,
     )
-    return [Decision(**row) for row in rows]
+    return [(Decision(**row), at) for row in rows for at in [row.pop("decided_at")]]
 
 
 def keep(session: Transaction, user_id: str, decision: Decision, *, now: datetime) -> None:

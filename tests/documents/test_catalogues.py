@@ -105,6 +105,7 @@ def test_a_translation_has_the_places_and_the_forms_of_its_text(language: str) -
         assert places == wanted or not id_[1], id_
         assert has_forms >= needs_forms, id_
         assert not has_forms or needs_forms or "{n}" in places, id_
+        assert id_[0] or not id_[1].endswith("."), "is looked for without its full stop"
 
 
 def shape(text: str) -> tuple[set[str], bool]:

@@ -348,7 +348,7 @@ def test_a_user_of_whom_nothing_is_at_work_finds_a_place_however_many_files_othe
                 choice=None,
                 layout=None,
                 is_dry_run=True,
-                may_say=True,
+                may_say=(),
                 render=lambda _: b"{}",
             )
 
@@ -599,5 +599,5 @@ def test_files_that_the_database_did_not_take_keep_nobody_out(tmp_path: Path) ->
     for _ in range(AT_ONCE_PER_USER + 1):
         with (tmp_path / "a.sta").open("rb") as file, pytest.raises(StoreUnavailable):
             uploads.begin(
-                user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, may_say=True, render=is_away
+                user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, may_say=(), render=is_away
             )

@@ -58,7 +58,7 @@ class Processes:
             choice=None,
             layout=None,
             is_dry_run=True,
-            may_say=True,
+            may_say=(),
             render=render,
         )
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from analytics.records import AccountRecord
-from storage.annotations.portable import InvalidWords
+from storage.annotations.word_lines import InvalidWords
 from storage.undo_and_merge import merges
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer

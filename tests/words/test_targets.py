@@ -13,7 +13,7 @@ from analytics.records import AccountRecord
 from analytics.searching.totals import expenses_by_place
 from storage import users
 from storage.annotations import targets
-from storage.annotations.portable import InvalidWords
+from storage.annotations.word_lines import InvalidWords
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, OTHER, booked, by_name, writer

@@ -8,7 +8,7 @@ import pytest
 from analytics.classification.rules import ChosenCategory
 from storage import rules
 from storage.annotations import portable
-from storage.annotations.portable import InvalidWords
+from storage.annotations.word_lines import InvalidWords
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 

@@ -7,10 +7,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
@@ -19,7 +20,8 @@ from secrets import token_hex
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from analytics.records import Batch, InvalidRecord, Record, TransactionRecord
+from analytics.messages import Message, message
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from connectors import archive
 from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile, ProfileError
@@ -35,17 +37,22 @@ from handlers.work.own_profiles import ChosenLayout
 from handlers.work.sync.concurrency import Closed, ImportLane
 from handlers.work.sync.fair_order import COST_MOST
 from handlers.work.sync.leases import Leases
-from storage import connections, jobs
+from storage import accounts, connections, jobs
 from storage.accounts import StoredAccount
+from storage.annotations import account_words
+from storage.annotations.account_words import Taken
+from storage.annotations.word_lines import KINDS, InvalidWords
 from storage.boundary import begin_thread, contain, undo_on_failure
 from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json, atomically
 from storage.importing import file_imports, runs
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.file_imports import StoredReport
+from storage.importing.statements import BY_THE_PERSON
 from storage.users import User, UserUnknown
 
 CONNECTION_DEFAULT = "Statement files"
+SAID_BY_YOU = "Said by you"
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
 AT_ONCE_PER_USER = 4  # imports, each of which takes up a file on the disk and a thread
 AT_ONCE = 16  # imports of all users; beyond, a user may have one if none of theirs is running
@@ -54,8 +61,12 @@ FIRST_ROWS = 5
 INTERNAL = "The file could not be imported because of an internal error."
 STOPPED = "The server is being stopped. Import the file again after its next start."
 ENDED = "The server that read the file has ended. Import the file again."
-WITH_WORDS = "It also holds rules, corrections and the like. What you have not said here yet is taken over."
-LEFT_UNSAID = "It also holds rules, corrections and the like, which this app may not bring."
+WITH_WORDS = Message("It also holds rules, corrections and the like. What you have not said here yet is taken over.")
+LEFT_UNSAID = Message("It also holds rules, corrections and the like, which this app may not bring.")
+LEFT_ABSENT = (
+    "What you have said of accounts and recurring payments that are not here yet was left out ({count}). Import the"
+    " file again when they are here."
+)
 GIVEN_UP = "Nobody asked about this preview any more. Send the file again."
 CHANGED = "Something else changed the same accounts. Try again in a moment."
 
@@ -83,16 +94,16 @@ class FileImport(Struct, kw_only=True):
     chosen. `candidates` are the accounts that it may be about where it does not say; `overlap` is an account that
     already holds some of its bookings, and how many.
 
-    `may_say` tells whether own categories, rules, corrections and the like in it are taken over. Of a file sent over
-    HTTP also the `first_rows` of each statement. `is_for_later` means that nothing was wrong with
-    it, but the store was away; `is_given_up` that nobody wants the report any more.
+    `may_say` are the kinds of what the user has said (`word_lines.KINDS`) that are taken over from it. Of a file sent
+    over HTTP also the `first_rows` of each statement. `is_for_later` means that nothing was wrong with it, but the
+    store was away; `is_given_up` that nobody wants the report any more.
     """
 
     id: str = field(default_factory=lambda: f"syn_{token_hex(16)}")
     user_id: str
     name: str
     is_dry_run: bool = False
-    may_say: bool = True
+    may_say: Collection[str] = KINDS
     layout: ChosenLayout | None = None
     format: str | None = None
     error: str | None = None
@@ -130,11 +141,13 @@ class FileImport(Struct, kw_only=True):
         words: list[str] = []
         records = with_bank_names(watched(read_records(stream, profiles, self.layouts.append, check, words.append)))
         read = read_batch(Batch(id=identity, name=name, records=records), today=today)
-        if not words:
-            return read
-        if not self.may_say:
-            return replace(read, warnings=[*read.warnings, LEFT_UNSAID])
-        return replace(read, words=words, warnings=[*read.warnings, WITH_WORDS])
+        said = (
+            words
+            if self.may_say == KINDS
+            else [each for each in words if str(json.loads(each)["kind"]) in self.may_say]
+        )
+        notes = [note for note, applies in ((WITH_WORDS, said), (LEFT_UNSAID, len(said) < len(words))) if applies]
+        return replace(read, words=said, warnings=[*read.warnings, *notes])
 
     def keep(
         self,
@@ -166,14 +179,53 @@ class FileImport(Struct, kw_only=True):
             raise ConnectionBusy(ConnectionBusy.__doc__)
         result = runs.store_batch(session, job, taken, read, now=now, choice=choice)
         self.account_ids = list(dict.fromkeys(each.account_id for each in result))
+        absent = self._keep_words(session, read.words, user, clock)
         if self.layout is not None and self.layout.is_kept:
             self.layout.keep(session, user.id, file_name=read.name or "", account_ids=self.account_ids, now=now)
         runs.complete(session, job, now=now)
         wrong = integrity_sentences.warnings_of(session, user.id, self.account_ids, today=clock.today())
-        self.warnings = [*read.warnings, *wrong]
+        self.warnings = [*read.warnings, *absent, *wrong]
         same = next((each.same_as for each in result if each.same_as), None)
         self.overlap = (same.account, same.in_both) if same is not None else None
         self.new, self.known = sum(each.new for each in result), sum(each.known for each in result)
+
+    def _keep_words(self, session: Transaction, words: Sequence[str], user: User, clock: Clock) -> list[str]:
+        """Take over what the user said of accounts and recurring payments, and return a warning where some of it is
+        about what is not there. Raises InvalidRecord."""
+        if not words:
+            return []
+        try:
+            absent = keep_account_words(session, "\n".join(words), user=user, clock=clock).absent
+        except InvalidWords as error:
+            raise InvalidRecord("What you have said cannot be read: {reason}", reason=message(str(error))) from error
+        return [Message(LEFT_ABSENT, count=absent)] if absent else []
+
+
+def say_balances(
+    session: Transaction, said: Mapping[date, Decimal], *, user: User, account_id: str, currency: str, clock: Clock
+) -> FileImport:
+    """Store what the user says that an account held at the end of days, as an import of its own, which can be undone
+    like any other. Raises ConnectionBusy."""
+    (day, *others) = said
+    report = FileImport(user_id=user.id, name="balances" if others else f"balance-{day}")
+    named = AccountRecord(stable_key=f"said:{account_id}", currency=currency, is_anonymous=True)
+    records: list[Record] = []
+    for day, amount in said.items():
+        records += [named, StatementRecord(closing=amount, closing_date=day, sequence=BY_THE_PERSON)]
+    read = read_batch(Batch(id=report.id, name=report.name, records=iter(records)), today=clock.today())
+    report.keep(session, read, user=user, connection=SAID_BY_YOU, choice=account_id, clock=clock)
+    return report
+
+
+def keep_account_words(session: Transaction, text: str, *, user: User, clock: Clock) -> Taken:
+    """Take over from the lines of an export what the user has not said here of accounts and recurring payments,
+    balances included; returns what that came to. Raises InvalidWords and ConnectionBusy."""
+    taken = account_words.read(session, user.id, text, now=clock.now())
+    currencies = {each.id: each.currency for each in accounts.every(session, user.id)}
+    for id_, said in taken.balances.items():
+        say_balances(session, said, user=user, account_id=id_, currency=currencies[id_], clock=clock)
+        taken.count += len(said)
+    return taken
 
 
 def size_of(file: Path | BufferedReader) -> int:
@@ -211,7 +263,7 @@ class UploadedFiles:
         choice: str | None,
         layout: ChosenLayout | None,
         is_dry_run: bool,
-        may_say: bool,
+        may_say: Collection[str],
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
         """Begin to import the file in a thread, or only to try it (`is_dry_run`), and return its report, which grows;
