@@ -65,7 +65,7 @@ def list_corrections(services: Services, request: Request) -> Json:
         shapes = [
             _shape(key, choice, [row for row in _decided(session, user_id, key) if caller.covers(row["account_id"])])
             for key, choice in known.items()
-            if caller.coverage is None or _is_seen(session, caller, key)
+            if is_seen(session, caller, key)
         ]
     return {"corrections": sorted(shapes, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
@@ -90,12 +90,15 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     return services.change(user_id, work)
 
 
-def _is_seen(session: Transaction, caller: Principal, key: str) -> bool:
+def is_seen(session: Session, caller: Principal, key: str) -> bool:
+    """Whether the correction with this key is about some booking that the caller may read, or about none at all."""
+    if caller.coverage is None:
+        return True
     about = transactions.rows_by_id(session, caller.user_id, _about(session, caller.user_id, key)).values()
     return not about or any(caller.covers(row["account_id"]) for row in about)
 
 
-def _about(session: Transaction, user_id: str, key: str) -> list[str]:
+def _about(session: Session, user_id: str, key: str) -> list[str]:
     """The ids of the bookings for which a correction with this key may decide."""
     kind, _, wanted = key.partition(":")
     field, column = COMPARED[kind]

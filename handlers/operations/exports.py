@@ -1,5 +1,6 @@
 """GET /transactions/export: the transactions that the list's filters let through, as a file."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -10,6 +11,7 @@ from auth.principal import Principal
 from auth.scopes import READ_ANNOTATIONS, READ_CASHFLOW, WRITE_ACCOUNTS, WRITE_RULES
 from handlers.operations.categories.finer import INCLUDED, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
+from handlers.operations.corrections import is_seen
 from handlers.operations.searching.filters import Filters
 from handlers.operations.searching.search import found_ids
 from handlers.operations.selection import listed_values, owner_of, selected_accounts
@@ -20,10 +22,11 @@ from handlers.work.cache.user_data import OF_BOOKINGS, Need
 from handlers.work.export_formats import Export, write
 from handlers.work.services import Services
 from handlers.work.unread_exports import TooManyExports
+from storage import accounts
 from storage.accounts import SelectedAccounts
 from storage.annotations import annotations, portable
-from storage.annotations.word_lines import KINDS, OF_ACCOUNTS, OF_PAYMENTS
-from storage.database import state_in
+from storage.annotations.word_lines import KINDS, OF_ACCOUNTS, OF_PAYMENTS, SeenWords
+from storage.database import Session, state_in
 from storage.transactions import Selection
 
 ENDINGS = {"camt053": "xml"}
@@ -94,7 +97,7 @@ async def export_transactions(
                 may_read=caller.covers,
                 leaf=partial(leaf_as_seen, caller=caller) if DETAILED in included else None,
                 words=reading.words if asks_for_words(include) else None,
-                said=portable.lines(session, user_id, _may_be_told(caller)) if EVERYTHING in included else (),
+                said=_said(session, caller) if EVERYTHING in included else (),
             )
             if export.selection is None:
                 headers["next-cursor"] = cursor_after(services, caller, filters.account_ids, state_in(session, user_id))
@@ -122,11 +125,13 @@ def _included(request: Request, include: str | None, format_: str) -> tuple[str,
     return included
 
 
-def _may_be_told(caller: Principal) -> frozenset[str]:
-    """The kinds of what the user has said that the caller may read."""
-    of_accounts = WRITE_ACCOUNTS in caller.scopes  # which hidden accounts need, too
-    of_payments = READ_CASHFLOW in caller.scopes
-    return KINDS.difference(() if of_accounts else OF_ACCOUNTS, () if of_payments else OF_PAYMENTS)
+def _said(session: Session, caller: Principal) -> Iterator[str]:
+    """All that the user has said and that the caller may read elsewhere, too."""
+    of_accounts, of_payments = WRITE_ACCOUNTS in caller.scopes, READ_CASHFLOW in caller.scopes
+    kinds = KINDS.difference(() if of_accounts else OF_ACCOUNTS, () if of_payments else OF_PAYMENTS)
+    hidden = {each.id for each in accounts.every(session, caller.user_id) if each.is_hidden and not of_accounts}
+    seen = SeenWords(kinds, lambda id_: id_ not in hidden and caller.covers(id_), partial(is_seen, session, caller))
+    return portable.lines(session, caller.user_id, seen)
 
 
 def _listed_and_searched(filters: Filters, caller: Principal, amounts: str) -> tuple[Selection, Filters]:

@@ -6,7 +6,7 @@ out, and may be imported again later.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -22,7 +22,7 @@ from storage import accounts
 from storage.accounts import StoredAccount
 from storage.annotations import anchors, word_lines
 from storage.annotations.anchors import Anchor
-from storage.annotations.word_lines import CANNOT_BE_READ, KINDS, Json
+from storage.annotations.word_lines import ALL, CANNOT_BE_READ, Json, SeenWords
 from storage.database import Session, Transaction
 from storage.importing import contributions, same_accounts
 from storage.recurring import added, decisions
@@ -40,22 +40,23 @@ class Taken(Struct):
     balances: dict[str, dict[date, Decimal]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def lines(session: Session, user_id: str, kinds: Collection[str] = KINDS) -> Iterator[str]:
-    """The lines of an export that are of these kinds."""
-    owned = {each.id: each for each in accounts.every(session, user_id)}
+def lines(session: Session, user_id: str, seen: SeenWords = ALL) -> Iterator[str]:
+    """The lines of an export that may be `seen`."""
+    owned = {each.id: each for each in accounts.every(session, user_id) if seen.account(each.id)}
     for kind, entries in (
         ("account", _of_accounts),
         ("balance", _of_balances),
         ("recurring", _of_decisions),
         ("addedRecurring", _of_added),
     ):
-        if kind in kinds:
+        if kind in seen.kinds:
             yield from (word_lines.write(kind, entry) for entry in entries(session, user_id, owned))
 
 
 def _of_accounts(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
-    for id_, (name, line) in accounts.given(session, user_id).items():
-        account = owned[id_]
+    given = accounts.given(session, user_id)
+    for id_, account in owned.items():
+        name, line = given[id_]
         said = {
             "name": name,
             "creditLine": None if line is None else f"{line:f}",
@@ -68,8 +69,8 @@ def _of_accounts(session: Session, user_id: str, owned: Mapping[str, StoredAccou
 
 def _of_balances(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
     for id_, balances in contributions.said_balances(session, user_id).items():
-        for day, amount in balances.items():
-            members = word_lines.account_members(id_, owned.get(id_))
+        for day, amount in balances.items() if id_ in owned else ():
+            members = word_lines.account_members(id_, owned[id_])
             yield {"account": members, "date": day.isoformat(), "amount": f"{amount:f}"}
 
 
@@ -77,15 +78,16 @@ def _of_decisions(session: Session, user_id: str, owned: Mapping[str, StoredAcco
     decided = decisions.decided(session, user_id)
     charges = anchors.of_bookings(session, user_id, [decision.transaction_id for decision, _ in decided])
     for decision, at in decided:
-        if decision.transaction_id in charges:
+        charge = charges.get(decision.transaction_id)
+        if charge is not None and charge.account_id in owned:
             said = {"id": decision.id, "confirmation": decision.confirmation, "at": at.isoformat()}
-            yield {**said, **word_lines.booking_members(charges[decision.transaction_id], owned)}
+            yield {**said, **word_lines.booking_members(charge, owned)}
 
 
 def _of_added(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
-    for each in added.of_user(session, user_id):
+    for each in (each for each in added.of_user(session, user_id) if each.account_id in owned):
         yield {
-            "account": word_lines.account_members(each.account_id, owned.get(each.account_id)),
+            "account": word_lines.account_members(each.account_id, owned[each.account_id]),
             "name": each.name,
             "amount": f"{each.amount:f}",
             "direction": each.direction,

@@ -2,7 +2,7 @@
 `account_words` is about) as lines of JSON, for a store made anew from statement files."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from msgspec.structs import asdict
@@ -37,24 +37,28 @@ from storage.annotations.annotation import (
 )
 from storage.annotations.own_categories import OWN_ID
 from storage.annotations.targets import Target, TooManyTargets
-from storage.annotations.word_lines import CANNOT_BE_READ, KINDS, Json
+from storage.annotations.word_lines import ALL, CANNOT_BE_READ, Json, SeenWords
 from storage.database import Session, Transaction
 from storage.importing.batches import CURRENCY
 
 
-def lines(session: Session, user_id: str, kinds: Collection[str] = KINDS) -> Iterator[str]:
+def lines(session: Session, user_id: str, seen: SeenWords = ALL) -> Iterator[str]:
     """The lines of an export: own categories, rules in order, corrections, targets, the annotations of single bookings,
-    also of those that are gone, and what was said of accounts and recurring payments where it is of these `kinds`."""
+    also of those that are gone, and what was said of accounts and recurring payments; of all that what may be `seen`.
+    """
     for own in annotations.own_categories(session, user_id).values():
         yield word_lines.write("ownCategory", {"id": own.id, "name": own.name} | place_members(own[2:]))
     for rule in rules.of_user(session, user_id):
         yield word_lines.write("rule", as_json(rule))
-    for key, choice in sorted(rules.corrections(session, user_id).items()):
+    for key, choice in sorted(each for each in rules.corrections(session, user_id).items() if seen.correction(each[0])):
         yield word_lines.write("correction", {"key": key} | place_members(choice))
     for target in targets.of_user(session, user_id):
         yield word_lines.write("target", _target_json(target))
     owned = {each.id: each for each in accounts.every(session, user_id)}
+    whose = anchors.accounts_of(session, user_id)
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
+        if not seen.account(whose.get(anchor.account_id, anchor.account_id)):
+            continue
         said = annotations.find(session, user_id, id_)
         place = place_members(said.place or ())
         words = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
@@ -64,7 +68,7 @@ def lines(session: Session, user_id: str, kinds: Collection[str] = KINDS) -> Ite
             | place
             | {name: value for name, value in words.items() if value is not None},
         )
-    yield from account_words.lines(session, user_id, kinds)
+    yield from account_words.lines(session, user_id, seen)
 
 
 def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int:

@@ -2,10 +2,10 @@
 amounts, moments)."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -30,6 +30,18 @@ CANNOT_BE_READ = (KeyError, TypeError, ValueError, ArithmeticError, AttributeErr
 
 class InvalidWords(Saying):
     """A line is not one of an export of words."""
+
+
+class SeenWords(NamedTuple):
+    """What of all that was said may be exported: its `kinds`, of accounts whose ids `account` lets through, and of
+    corrections those whose keys `correction` does."""
+
+    kinds: Collection[str] = KINDS
+    account: Callable[[str], bool] = lambda _: True
+    correction: Callable[[str], bool] = lambda _: True
+
+
+ALL = SeenWords()
 
 
 def write(kind: str, entry: Json) -> str:

@@ -104,6 +104,7 @@ def answers(app: TestClient) -> dict[str, Any]:
                 *("/subscriptions/details?status=all&direction=all&", "/cashflow/2026-11/transactions?"),
                 *("/snapshot/categories/OTHER/transactions?", "/transactions/export?format=csv&"),
                 "/transactions/export?format=jsonl&",
+                "/transactions/export?format=jsonl&include=annotation,everything&",
             )
         ),
     ]

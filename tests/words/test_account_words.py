@@ -13,7 +13,7 @@ from auth.scopes import ALL_SCOPES
 from handlers.work.sync.statement_files import keep_account_words
 from storage.annotations.word_lines import InvalidWords
 from tests.explanations.conftest import Holder, Service
-from tests.words.conftest import GIRO, writer
+from tests.words.conftest import GIRO, by_name, writer
 from tests.words.test_everything_exported import EVERYTHING, brought
 from tests.words.test_words_portable import exported
 
@@ -157,14 +157,17 @@ def test_everything_in_one_file_has_it_and_an_app_that_may_not_say_it_brings_non
     ("missing", "kinds"),
     [
         ("write:accounts", {"recurring", "addedRecurring"}),
-        ("read:cashflow", {"account", "balance"}),
+        ("read:cashflow", {"account", "balance", "annotation"}),
     ],
 )
 def test_an_app_gets_of_everything_what_it_may_read_elsewhere(holder: Holder, missing: str, kinds: set[str]) -> None:
     brings(holder)
+    till = by_name(holder)["Till"]["id"]
+    assert writer(holder).patch(f"/transactions/{till}/annotation", json={"note": "one"}).is_success
     says(holder)
     client = writer(holder, sorted(set(ALL_SCOPES) - {missing}))
     content = client.get("/transactions/export", params=EVERYTHING).text
+    assert ('"note": "one"' in content) is (missing != "write:accounts"), "its account is hidden"
     assert {json.loads(line).get("kind") for line in content.splitlines()} - {None} == kinds
 
 
