@@ -228,7 +228,7 @@ def test_an_approval_for_bookings_of_long_ago_is_given_or_left_out(
     person.fill("Login|Anmeldename", bank.login)
     person.page.get_by_label("PIN", exact=True).fill(bank.pin)
     person.press("Next", "Weiter")
-    wanted = "The bank wants another approval for transactions", "Für Umsätze, die älter als 89 Tage sind"
+    wanted = "The bank wants another approval for transactions", "Für Buchungen, die älter als 89 Tage sind"
     for typed, said in ((bank.right_tan, wanted), ("000000", ("not accepted", "noch nicht angenommen"))):
         person.page.get_by_label("TAN", exact=True).fill(typed)
         person.press("Next", "Weiter")
@@ -295,8 +295,8 @@ def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, vi
         person.page.get_by_role("link", name="Zu Ihrer Bank").click()
     person.is_connected("Beispielbank")
     person.page.goto(banks.live.served.address)
-    reminder = person.page.get_by_role("listitem").filter(has_text="Beispielbank:")
-    expect(reminder).to_contain_text("Beispielbank: Die Zustimmung endet in weniger als 7 Tagen")
+    reminder = person.page.get_by_role("listitem").filter(has_text="Eine Zustimmung läuft ab")
+    expect(reminder).to_contain_text("Die Zustimmung für Beispielbank läuft am")
     reminder.get_by_role("link").click()
     expect(person.page).to_have_url(re.compile(r"/account/connect\?connection=con_"))
     person.press("Beispielbank erneuern", "Beispielbank erneuern")

@@ -58,7 +58,8 @@ def test_a_guess_is_put_right_and_kept_for_one_user(folder: Path, tmp_path: Path
 def test_an_account_is_kept_for_files_that_do_not_say_theirs(folder: Path, tmp_path: Path) -> None:
     run(folder, "users", "add", "eva", "--random")
     first, card, profile = tmp_path / "first.csv", tmp_path / "card.csv", tmp_path / "card.json"
-    first.write_text("Kontonummer;Buchungstag;Betrag;Verwendungszweck\nDE89370400440532013000;01.03.2026;-1,00;a\n")
+    rows = "DE89370400440532013000;01.03.2026;-1,00;a\nDE89370400440532013000;02.03.2026;-2,00;b\n"
+    first.write_text(f"Kontonummer;Buchungstag;Betrag;Verwendungszweck\n{rows}")
     card.write_text(CARD)
     run(folder, "import", first, "--user", "eva")
     guess = next(each for each in run(folder, "import", "--explain", card).lines if each.startswith("  profile "))

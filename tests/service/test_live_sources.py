@@ -267,7 +267,7 @@ def test_four_syncs_in_24_hours_are_asked_for_while_nobody_is_there_and_the_fift
     scene.clock.moment = NOW + timedelta(hours=23, minutes=59)
     assert scene.start() == Started(
         error="The bank allows 4 syncs in 24 hours while you are away, and they are used up. The next one is possible"
-        " on 2026-11-21 at 13:00 (Europe/Berlin).",
+        " on 21 November 2026 at 13:00 (Europe/Berlin).",
         is_too_soon=True,
     )
     assert (scene.shown()["canSync"], scene.shown()["nextSyncAllowedAt"]) == (False, "2026-11-21T12:00:00.000Z")
