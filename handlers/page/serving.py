@@ -25,8 +25,8 @@ ICON = "app-icon.png"
 YEAR_SECONDS = 31_536_000
 WORKER_HEADERS = {"cache-control": "no-cache", "content-security-policy": "default-src 'none'; img-src 'self'"}
 # The modules that the overview needs; the others are loaded with the place or the language that needs them
-FIRST = (
-    "api", "auth", "charts", "first-run", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
+FIRST = (  # behind auth, whose request for the token would queue behind them over HTTP/1.1
+    "api", "charts", "first-run", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
     "vendor/hooks", "vendor/htm", "vendor/preact",
 )  # fmt: skip
 WORDS = {"words": "page", "more-words": "place"}  # modules of words by their context in the catalogues
@@ -126,7 +126,9 @@ def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes
     text = (resources.files("handlers.page") / "static" / "index.html").read_text("utf-8")
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", html.escape(value))
-    links = "\n".join(f'<link rel="modulepreload" href="{html.escape(assets)}/{name}.js">' for name in FIRST)
+    links = "\n".join(
+        f'<link rel="modulepreload" href="{html.escape(assets)}/{name}.js" fetchpriority="low">' for name in FIRST
+    )
     return text.replace("{preloads}", links).encode()
 
 

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.contract.demo_server import Demo, running_demo
 from tests.page.conftest import Opening
@@ -57,6 +57,22 @@ def test_the_overview_is_one_request_and_a_hundred_thousand_bytes_and_does_not_m
         assert loaded(page, demo.origin + "/") < SHIFT_MAX
     assert [each.partition("/api/v1")[2] for each in asked if "/events" not in each] == ["/overview"]
     assert 50_000 < sum(sizes) < BYTES_MAX
+
+
+@pytest.mark.requirement("page.size")
+def test_the_token_is_asked_for_once_while_the_scripts_are_still_on_their_way(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/settings")
+    page.goto("about:blank")
+    held: list[Route] = []
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/oauth/authorize" in request.url else None)
+    page.route(re.compile(r"/overview\.js$"), lambda route: held.append(route))
+    with page.expect_response(re.compile("/oauth/token$")):
+        page.goto(demo.origin + "/", wait_until="commit")
+    (script,) = held
+    script.continue_()
+    expect(page.locator(".total .figure data")).to_be_visible()
+    assert len(asked) == 1
 
 
 @pytest.mark.requirement("page.size")

@@ -4,10 +4,11 @@
  * The memory of who is signed in is the session of the sign-in pages. A token comes from it with PKCE: without a word
  * where the session lives (`prompt=none`), by way of the sign-in form where it does not.
  */
-import { AUTH_URL, BASE, PUBLIC_URL, SCOPES, address } from "./place.js";
 
+const { auth: AUTH_URL, base: BASE, public: PUBLIC_URL, scopes: SCOPES } = globalThis.document?.documentElement.dataset ?? {};
 const CLIENT = "bankdata-page"; // auth/apps/clients.py
 const REDIRECT = `${PUBLIC_URL}/signed-in`;
+const HOME = `${BASE}/`;
 const WAITING = "sign-in"; // in sessionStorage while the person is at the sign-in form
 const RENEWED_BEFORE_END = 60_000;
 const IS_SAME_ORIGIN = () => new URL(AUTH_URL).origin === location.origin;
@@ -16,6 +17,9 @@ const IS_SAME_ORIGIN = () => new URL(AUTH_URL).origin === location.origin;
 export class SignedOut extends Error {}
 /** The sign-in went wrong, for a reason that signing in again may not mend. */
 export class SignInFailed extends Error {}
+
+/** Whether a sign-in would come back to this address, and the browser can ask for one. */
+const isHere = () => new URL(PUBLIC_URL).origin === location.origin && globalThis.crypto?.subtle;
 
 let token = null;
 let endsAt = 0;
@@ -64,7 +68,7 @@ async function silently() {
 /** Leave for the sign-in form, and come back to this very address. */
 export async function signIn() {
   const asked = await question();
-  const back = location.pathname === `${BASE}/signed-in` ? address("/") : location.pathname + location.search;
+  const back = location.pathname === `${BASE}/signed-in` ? HOME : location.pathname + location.search;
   sessionStorage.setItem(WAITING, JSON.stringify({ state: asked.state, verifier: asked.verifier, back }));
   location.assign(asked.address({}));
 }
@@ -73,7 +77,7 @@ export async function signIn() {
 export async function finish(came) {
   const waiting = JSON.parse(sessionStorage.getItem(WAITING) ?? "null");
   sessionStorage.removeItem(WAITING);
-  if (!waiting || came.get("state") !== waiting.state) return address("/"); // an old address, opened once more
+  if (!waiting || came.get("state") !== waiting.state) return HOME; // an old address, opened once more
   if (came.has("error")) throw new SignInFailed(came.get("error"));
   await redeemed(came.get("code"), waiting.verifier);
   return waiting.back;
@@ -90,7 +94,7 @@ export async function signOut() {
     if (globalThis.Notification?.permission === "granted") await import("./push.js").then((push) => push.unsubscribe()).catch(() => {});
   }
   channel?.postMessage("signed out");
-  location.assign(isHere ? address("/") : `${AUTH_URL}/account`);
+  location.assign(isHere ? HOME : `${AUTH_URL}/account`);
 }
 
 async function question() {
@@ -161,3 +165,8 @@ channel?.addEventListener("message", ({ data }) => {
   token = null;
   ended();
 });
+
+/** The token that is asked for while the rest of the page is on its way: this module needs no other one. Null where none
+ * can be had. */
+export const entry = globalThis.document && isHere() && location.pathname !== `${BASE}/signed-in` ? accessToken() : null;
+entry?.catch(() => {}); // who waits for it says what went wrong

@@ -1,6 +1,6 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
 import { OPEN, askAtOnce, forget, read, useCondition, useModule, usePerson, useRead } from "./api.js";
-import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn } from "./auth.js";
+import { SignInFailed, SignedOut, accessToken, entry, finish, onEnd, signIn } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
 import { atOnce } from "./overview.js"; // what is seen first
@@ -18,7 +18,6 @@ const pathOf = (name) => ({ overview: "/", account: "/accounts", telling: "/noti
 
 const root = document.getElementById("page");
 const RETURN = `${BASE}/signed-in`;
-let entry = null; // the token that is asked for before there are words to show anything
 
 function Mark() {
   return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
@@ -156,9 +155,6 @@ function isSameMachine(url) {
   return names.includes(location.hostname) && names.includes(new URL(url).hostname);
 }
 
-/** Whether a sign-in would come back to this address, and the browser can ask for one. */
-const isHere = () => new URL(PUBLIC_URL).origin === location.origin && globalThis.crypto?.subtle;
-
 /** Ask for what is seen first, while its frame is drawn. */
 function begin() {
   askAtOnce(atOnce);
@@ -169,7 +165,6 @@ async function start() {
   const chosen = chosenLanguage();
   document.documentElement.lang = chosen;
   const words = speak(chosen);
-  if (isHere() && location.pathname !== RETURN) entry = accessToken();
   entry?.then(() => location.pathname === address("/") && begin()).catch(() => {}); // Page says what went wrong
   await words;
   writeAs(chosen);
