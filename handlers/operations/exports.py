@@ -14,7 +14,7 @@ from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.corrections import is_seen
 from handlers.operations.searching.filters import Filters
 from handlers.operations.searching.search import found_ids
-from handlers.operations.selection import listed_values, owner_of, selected_accounts
+from handlers.operations.selection import listed_values, owner_of, selected_accounts, sight_of
 from handlers.operations.words.row_words import DETAILED, asks_for_words
 from handlers.web.errors import BadRequest, Forbidden, Unavailable
 from handlers.web.request import Answer, Request
@@ -22,7 +22,6 @@ from handlers.work.cache.user_data import OF_BOOKINGS, Need
 from handlers.work.export_formats import Export, write
 from handlers.work.services import Services
 from handlers.work.unread_exports import TooManyExports
-from storage import accounts
 from storage.accounts import SelectedAccounts
 from storage.annotations import annotations, portable
 from storage.annotations.word_lines import KINDS, OF_ACCOUNTS, OF_PAYMENTS, SeenWords
@@ -129,8 +128,7 @@ def _said(session: Session, caller: Principal) -> Iterator[str]:
     """All that the user has said and that the caller may read elsewhere, too."""
     of_accounts, of_payments = WRITE_ACCOUNTS in caller.scopes, READ_CASHFLOW in caller.scopes
     kinds = KINDS.difference(() if of_accounts else OF_ACCOUNTS, () if of_payments else OF_PAYMENTS)
-    hidden = {each.id for each in accounts.every(session, caller.user_id) if each.is_hidden and not of_accounts}
-    seen = SeenWords(kinds, lambda id_: id_ not in hidden and caller.covers(id_), partial(is_seen, session, caller))
+    seen = SeenWords(kinds, sight_of(session, caller), partial(is_seen, session, caller))
     return portable.lines(session, caller.user_id, seen)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import BufferedReader
 from typing import Any
 
@@ -18,7 +18,7 @@ from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
 from handlers.json_shapes import instant, members, money
 from handlers.names import Json
-from handlers.operations.selection import covered_accounts, owner_of
+from handlers.operations.selection import owner_of, sight_of
 from handlers.web.errors import BadRequest, Conflicting, NotFound, TooManyRequests
 from handlers.web.request import Answer, Request
 from handlers.work.own_profiles import ChosenLayout
@@ -64,12 +64,12 @@ async def create_import(
     """Import a file, or with `dry_run` only preview the outcome; an import that takes longer than eight seconds is
     answered with 202 and goes on by itself. A preview whose client goes away is forgotten. Raises BadRequest for an
     unknown account or layout, and TooManyRequests while too many files are imported."""
-    user_id = owner_of(request)
+    user_id, caller = owner_of(request), request.principal
 
     def begin() -> FileImport:
         with undo_on_failure(body.close):
-            every = accounts.every(services.of(user_id), user_id)
-            owned = {each.id for each in covered_accounts(every, request.principal)}
+            session = services.of(user_id)
+            owned = set(filter(sight_of(session, caller), (each.id for each in accounts.every(session, user_id))))
             if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
                 raise BadRequest(UNKNOWN_ACCOUNT)
             return services.uploads.begin(
@@ -79,7 +79,7 @@ async def create_import(
                 choice=account_id,
                 layout=_chosen_layout(layout, is_kept=keep_layout),
                 is_dry_run=dry_run,
-                may_say=_may_say(request.principal),
+                may_say=_may_say(caller),
                 render=lambda report: _packed(file_import(report)),
             )
 
@@ -97,7 +97,8 @@ async def create_import(
         raise StoreUnavailable
     status = 200 if report.is_done else 202
     headers = {"location": f"{request.path}/{report.id}", **_retry_header(report)}
-    return Answer(body=_as_seen(file_import(report), request.principal), status=status, headers=headers)
+    sees = await run_in_threadpool(sight_of, services.of(user_id), caller)
+    return Answer(body=_as_seen(file_import(report), sees), status=status, headers=headers)
 
 
 def _may_say(caller: Principal) -> frozenset[str]:
@@ -112,13 +113,13 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
     created. Raises NotFound."""
     user_id = owner_of(request)
     report = await _wait_for_report(services, user_id, id)
+    sees = await run_in_threadpool(sight_of, services.of(user_id), request.principal)
     if report is not None:
         answer = json.loads(report.answer, parse_float=orjson.Fragment)  # with the digits that amounts have
         answer |= {"error": _unpacked(answer["error"]), "warnings": list(map(_unpacked, answer["warnings"]))}
-        seen = answer if request.principal.coverage is None else _as_seen(answer, request.principal)
-        return Answer(body=seen, headers=_retry_header(report))
+        return Answer(body=_as_seen(answer, sees), headers=_retry_header(report))
     for each in await run_in_threadpool(undoable_imports.of_user, services.of(user_id), user_id):
-        if each.job_id == id and all(map(request.principal.covers, each.account_ids)):
+        if each.job_id == id and all(map(sees, each.account_ids)):
             return Answer(body=past_file_import(each))
     raise NotFound(IMPORT_NOT_FOUND)
 
@@ -129,7 +130,8 @@ def list_imports(services: Services, request: Request) -> Json:
     user_id = owner_of(request)
     names = connections.bank_names(services.of(user_id), user_id)
     undoable = undoable_imports.of_user(services.of(user_id), user_id)
-    seen = [each for each in reversed(undoable) if all(map(request.principal.covers, each.account_ids))]
+    sees = sight_of(services.of(user_id), request.principal)
+    seen = [each for each in reversed(undoable) if all(map(sees, each.account_ids))]
     return {"imports": [past_import(each, names[each.connection_id]) for each in seen]}
 
 
@@ -148,7 +150,7 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
 
     def work(session: Transaction) -> Rebuilt:
         brought = {each.account_id for each in contributions.of_job(session, user_id, id)}
-        if not all(map(request.principal.covers, brought)):
+        if not all(map(sight_of(session, request.principal), brought)):
             raise NotFound(IMPORT_NOT_FOUND)
         return rebuild.undo(session, user=user, job_id=id, now=now)
 
@@ -167,9 +169,10 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
 def list_layouts(services: Services, request: Request) -> Json:
     """List the layouts of CSV files that the user keeps for later files like them, in the order in which they were
     kept."""
-    user_id, covers = owner_of(request), request.principal.covers
+    user_id = owner_of(request)
+    sees = sight_of(services.of(user_id), request.principal)
     kept = kept_layouts.of_user(services.of(user_id), user_id)
-    return {"layouts": [kept_layout(each) for each in kept if each.account_id is None or covers(each.account_id)]}
+    return {"layouts": [kept_layout(each) for each in kept if each.account_id is None or sees(each.account_id)]}
 
 
 def delete_layout(services: Services, request: Request, *, id: str) -> Json:
@@ -238,20 +241,20 @@ def _unpacked(text: str | None) -> Message | None:
     return unpack(text) if text is not None else None
 
 
-def _as_seen(report: Json, caller: Principal) -> Json:
-    """The report as this caller may read it: of accounts that others share it says no more than the file does, as if
+def _as_seen(report: Json, sees: Callable[[str], bool]) -> Json:
+    """The report as a caller may read it who `sees` these accounts: of others it says no more than the file does, as if
     they were new."""
     overlap = report["overlap"]
     others = [each["accountId"] for each in (*report["candidates"], *([overlap] if overlap else []))]
-    if all(map(caller.covers, [*report["accountIds"], *others])):
+    if all(map(sees, [*report["accountIds"], *others])):
         return report
     return {
         **report,
         "new": report["new"] + report["known"],
         "known": 0,
-        "accountIds": list(filter(caller.covers, report["accountIds"])),
-        "candidates": [each for each in report["candidates"] if caller.covers(each["accountId"])],
-        "overlap": overlap if overlap and caller.covers(overlap["accountId"]) else None,
+        "accountIds": list(filter(sees, report["accountIds"])),
+        "candidates": [each for each in report["candidates"] if sees(each["accountId"])],
+        "overlap": overlap if overlap and sees(overlap["accountId"]) else None,
         "warnings": [],
     }
 

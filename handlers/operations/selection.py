@@ -1,13 +1,15 @@
 """Selects the accounts (interface 4.1, decision 6) and checks the days that a request is about."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 
 from auth.principal import Principal
+from auth.scopes import WRITE_ACCOUNTS
 from handlers.web.errors import BadRequest, Forbidden, NotFound
 from handlers.web.request import Request
+from storage import accounts
 from storage.accounts import SelectedAccounts, StoredAccount
-from storage.database import Row
+from storage.database import Row, Session
 
 AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accounts lists their ids"
 UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /accounts lists their ids"
@@ -19,6 +21,15 @@ def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[
     if caller.coverage is None:
         return list(owned)
     return [account for account in owned if caller.covers(account.id)]
+
+
+def sight_of(session: Session, caller: Principal) -> Callable[[str], bool]:
+    """Says of the id of an account whether the caller may read it, for operations that reach hidden accounts, too;
+    those need write:accounts."""
+    if WRITE_ACCOUNTS in caller.scopes:
+        return caller.covers
+    hidden = {each.id for each in accounts.every(session, caller.user_id) if each.is_hidden}
+    return lambda account_id: account_id not in hidden and caller.covers(account_id)
 
 
 def selected_accounts(

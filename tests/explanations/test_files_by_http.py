@@ -285,6 +285,39 @@ def test_a_file_that_does_not_say_its_account_gets_a_choice(holder: Holder) -> N
 
 
 @pytest.mark.requirement("page.imports")
+def test_a_file_about_a_hidden_account_tells_an_app_that_may_see_none_no_more_than_the_file(holder: Holder) -> None:
+    page, app = writer(holder), holder.service.client(holder.user.id, frozenset(ALL_SCOPES) - {"write:accounts"})
+    made = sent(page, MT940)["importId"]
+    (hidden,) = holder.account_ids()
+    assert app.get("/imports").json() == page.get("/imports").json()
+    assert page.patch(f"/accounts/{hidden}", json={"isHidden": True}).is_success
+    assert app.get("/accounts/hidden").status_code == 403
+    of_page, of_app = (sent(client, MT940, dryRun="true") for client in (page, app))
+    assert (of_page["new"], of_page["known"], of_page["accountIds"]) == (0, 2, [hidden])
+    assert (of_app["new"], of_app["known"], of_app["accountIds"]) == (2, 0, [])
+    assert send(app, MT940, dryRun="true", accountId=hidden).json()["error"].startswith("accountId: is not one of")
+    assert [each["importId"] for each in page.get("/imports").json()["imports"]] == [made]
+    assert app.get("/imports").json() == {"imports": []}
+    assert app.get(f"/imports/{made}").json()["accountIds"] == []
+    assert app.delete(f"/imports/{made}").status_code == 404
+    holder.service.services.everybody.execute("DELETE FROM file_imports WHERE id = $1", made)
+    assert app.get(f"/imports/{made}").status_code == 404
+    assert page.delete(f"/imports/{made}").json()["accountsGone"] == [hidden]
+
+
+@pytest.mark.requirement("page.imports")
+def test_hidden_accounts_are_no_choice_for_an_app_that_may_see_none(holder: Holder) -> None:
+    page, app = writer(holder), holder.service.client(holder.user.id, frozenset(ALL_SCOPES) - {"write:accounts"})
+    nameless = CSV.replace(";IBAN", "").replace(";DE02120300000000202051", "")
+    (hidden,) = sent(page, nameless)["accountIds"]
+    assert page.patch(f"/accounts/{hidden}", json={"isHidden": True}).is_success
+    october = nameless.replace(".11.", ".10.")
+    of_page, of_app = (sent(client, october, dryRun="true") for client in (page, app))
+    assert [each["accountId"] for each in of_page["candidates"]] == [hidden]
+    assert of_app["candidates"] == []
+
+
+@pytest.mark.requirement("page.imports")
 def test_what_stands_in_another_account_already_is_told(holder: Holder) -> None:
     client = writer(holder)
     (giro,) = sent(client, CSV, filename="a.csv")["accountIds"]

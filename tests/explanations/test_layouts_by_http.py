@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, Batch, TransactionRecord
+from auth.scopes import ALL_SCOPES
 from connectors.bank_csv.layouts import NO_TABLE, UNSIGNED
 from connectors.connector import Connection
 from handlers.work import own_profiles
@@ -83,6 +84,17 @@ def test_a_kept_layout_reads_the_next_file_with_the_same_columns_until_it_is_rem
     assert client.delete(f"/layouts/{layout['id']}").status_code == 404
     assert sent(client, MARCH, dryRun="true")["error"] == UNSIGNED
     assert len(amounts(holder)) == 3
+
+
+@pytest.mark.requirement("layouts.kept")
+def test_an_app_that_may_not_see_hidden_accounts_sees_and_removes_no_layouts_of_theirs(holder: Holder) -> None:
+    page, app = writer(holder), holder.service.client(holder.user.id, frozenset(ALL_SCOPES) - {"write:accounts"})
+    sent(page, FEBRUARY, layout=SPENT, keepLayout="true")
+    [layout] = kept(page)
+    assert kept(app) == [layout]
+    assert page.patch(f"/accounts/{layout['accountId']}", json={"isHidden": True}).is_success
+    assert (kept(page), kept(app)) == ([layout], [])
+    assert app.delete(f"/layouts/{layout['id']}").status_code == 404
 
 
 @pytest.mark.requirement("layouts.kept")
