@@ -22,12 +22,16 @@ from storage import accounts
 from storage.accounts import StoredAccount
 from storage.annotations import anchors, word_lines
 from storage.annotations.anchors import Anchor
+from storage.annotations.named_accounts import NamedAccounts
 from storage.annotations.word_lines import ALL, CANNOT_BE_READ, Json, SeenWords
 from storage.database import Session, Transaction
 from storage.importing import contributions, same_accounts
 from storage.recurring import added, decisions
 
 NAME_CHARACTERS_MAX = 140  # as of the names that sources give accounts
+FIRST_YEAR = 1900  # of balances
+
+Owned = Mapping[str, StoredAccount]
 
 
 class Taken(Struct):
@@ -42,7 +46,8 @@ class Taken(Struct):
 
 def lines(session: Session, user_id: str, seen: SeenWords = ALL) -> Iterator[str]:
     """The lines of an export that may be `seen`."""
-    owned = {each.id: each for each in accounts.every(session, user_id) if seen.account(each.id)}
+    named = NamedAccounts(session, user_id)
+    owned = {id_: each for id_, each in named.owned.items() if seen.account(id_)}
     for kind, entries in (
         ("account", _of_accounts),
         ("balance", _of_balances),
@@ -50,10 +55,10 @@ def lines(session: Session, user_id: str, seen: SeenWords = ALL) -> Iterator[str
         ("addedRecurring", _of_added),
     ):
         if kind in seen.kinds:
-            yield from (word_lines.write(kind, entry) for entry in entries(session, user_id, owned))
+            yield from (word_lines.write(kind, entry) for entry in entries(session, user_id, owned, named))
 
 
-def _of_accounts(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
+def _of_accounts(session: Session, user_id: str, owned: Owned, named: NamedAccounts) -> Iterator[Json]:
     given = accounts.given(session, user_id)
     for id_, account in owned.items():
         name, line = given[id_]
@@ -64,30 +69,29 @@ def _of_accounts(session: Session, user_id: str, owned: Mapping[str, StoredAccou
         }
         if any(value is not None for value in said.values()):
             members = {name: value for name, value in said.items() if value is not None}
-            yield {"account": word_lines.account_members(id_, account), **members}
+            yield {"account": named.members(id_), **members}
 
 
-def _of_balances(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
+def _of_balances(session: Session, user_id: str, owned: Owned, named: NamedAccounts) -> Iterator[Json]:
     for id_, balances in contributions.said_balances(session, user_id).items():
         for day, amount in balances.items() if id_ in owned else ():
-            members = word_lines.account_members(id_, owned[id_])
-            yield {"account": members, "date": day.isoformat(), "amount": f"{amount:f}"}
+            yield {"account": named.members(id_), "date": day.isoformat(), "amount": f"{amount:f}"}
 
 
-def _of_decisions(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
+def _of_decisions(session: Session, user_id: str, owned: Owned, named: NamedAccounts) -> Iterator[Json]:
     decided = decisions.decided(session, user_id)
     charges = anchors.of_bookings(session, user_id, [decision.transaction_id for decision, _ in decided])
     for decision, at in decided:
         charge = charges.get(decision.transaction_id)
         if charge is not None and charge.account_id in owned:
             said = {"id": decision.id, "confirmation": decision.confirmation, "at": at.isoformat()}
-            yield {**said, **word_lines.booking_members(charge, owned)}
+            yield {**said, "account": named.members(charge.account_id), **word_lines.booking_members(charge)}
 
 
-def _of_added(session: Session, user_id: str, owned: Mapping[str, StoredAccount]) -> Iterator[Json]:
+def _of_added(session: Session, user_id: str, owned: Owned, named: NamedAccounts) -> Iterator[Json]:
     for each in (each for each in added.of_user(session, user_id) if each.account_id in owned):
         yield {
-            "account": word_lines.account_members(each.account_id, owned[each.account_id]),
+            "account": named.members(each.account_id),
             "name": each.name,
             "amount": f"{each.amount:f}",
             "direction": each.direction,
@@ -123,16 +127,14 @@ class _Taking:
     def __init__(self, session: Transaction, user_id: str, now: datetime) -> None:
         self.session, self.user_id, self.now = session, user_id, now
         self.taken = Taken()
-        self._owned = {each.id: each for each in accounts.every(session, user_id)}
-        self._whose = anchors.accounts_of(session, user_id)
+        self._named = NamedAccounts(session, user_id)
         self._given = accounts.given(session, user_id)
         self._said = contributions.said_balances(session, user_id)
         self._decided: list[tuple[Decision, datetime, Anchor]] = []
 
     def _account(self, entry: Json) -> StoredAccount | None:
         """The account that a line is about; None, and counted, where it is not there."""
-        id_ = word_lines.account_id(entry["account"], list(self._owned.values()))
-        account = self._owned.get(self._whose.get(id_, ""))
+        account = self._named.owned.get(self._named.find(entry["account"]) or "")
         self.taken.absent += account is None
         return account
 
@@ -160,13 +162,15 @@ class _Taking:
     def balance(self, entry: Json) -> None:
         day, amount = date.fromisoformat(entry["date"]), word_lines.money(entry["amount"])
         account = self._account(entry)
+        if day.year < FIRST_YEAR or day > self.now.date():
+            raise ValueError("not a day until today")
         if account is not None and day not in self._said.get(account.id, {}):
             if amount != in_digits(amount, account.currency):
                 raise ValueError("not a balance")
             self.taken.balances[account.id][day] = amount
 
     def decision(self, entry: Json) -> None:
-        charge = word_lines.booking(entry, list(self._owned.values()))
+        charge = word_lines.booking(entry, self._named.find(entry["account"]) or "")
         decision = Decision(id=str(entry["id"]), transaction_id="", confirmation=entry["confirmation"])
         if decision.confirmation not in (CONFIRMED, DISMISSED):
             raise ValueError("not a confirmation")

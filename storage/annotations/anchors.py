@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from storage import accounts
+from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction, set_values
 from storage.importing.matching.booking_keys import squeeze
 
@@ -194,10 +195,19 @@ def accounts_of(session: Session, user_id: str) -> dict[str, str]:
     aliases = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
     owned = accounts.every(session, user_id)
     return {
-        **{by_number(number, each.currency): each.id for each in owned for number in each.ibans or [each.stable_key]},
+        **{number: ids[-1] for number, ids in _by_numbers(owned).items()},
         **{row["source_id"]: row["account_id"] for row in aliases},
         **{each.id: each.id for each in owned},
     }
+
+
+def _by_numbers(owned: Iterable[StoredAccount]) -> Mapping[str, list[str]]:
+    """The ids of the accounts with each number and currency; without an IBAN several may have the same."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in owned:
+        for number in each.ibans or [each.stable_key]:
+            found[by_number(number, each.currency)].append(each.id)
+    return found
 
 
 def _candidates(
@@ -205,11 +215,11 @@ def _candidates(
 ) -> list[tuple[str, Anchor, list[str]]]:
     """For each of these annotations whose booking's id is gone: that id, its anchor, and the ids of the matching
     bookings in the order of `order`."""
-    whose = accounts_of(session, user_id)
+    whose, of_number = accounts_of(session, user_id), _by_numbers(accounts.every(session, user_id))
     found = []
     for id_, anchor in gone.items():
         account = whose.get(anchor.account_id)
-        meant = {account, *(family if account in family else ())}
+        meant = {account, *of_number[anchor.account_id], *(family if account in family else ())}
         equal = [row for row in rows if row["account_id"] in meant and anchor.holds(row)]
         found.append((id_, anchor, [row["id"] for row in sorted(equal, key=order)]))
     return found

@@ -26,7 +26,7 @@ from storage.annotations.annotation import (
     fold_tag,
     is_note,
 )
-from storage.database import Row, Transaction
+from storage.database import Row, Transaction, set_values
 from storage.importing.matching.booking_keys import own_id
 
 Named = Callable[[str, str, str | None], OwnCategory | None]
@@ -37,16 +37,23 @@ def take_over(
     session: Transaction, user_id: str, account_id: str, reported: Sequence[TransactionRecord], *, now: datetime
 ) -> list[str]:
     """Give bookings of this account the annotations that an exported file has for them, with their own categories,
-    which are added where missing; what fits no booking is dropped. Returns the ids of the bookings to be derived anew.
+    which are added where missing; what fits no booking is dropped. Words that wait for such a booking find it by its
+    id. Returns the ids of the bookings to be derived anew.
 
     `reported` are the file's annotated bookings, and all that may be equal to one of these.
     """
     stored = anchors.of_user(session, user_id)
+    waiting = stored.keys() - annotations.of_user(session, user_id).by_id.keys()
+    whose = anchors.accounts_of(session, user_id)
+    taken = {each._replace(account_id=whose.get(each.account_id, each.account_id)) for each in stored.values()}
     named: Named = cache(partial(own_categories.find_or_add, session, user_id))
     brought: list[str] = []
     for record, anchor in _anchors_of(account_id, reported):
         said = _read_words(record, now=now)
-        if said is not None and said.transaction_id not in stored:
+        if said is not None and said.transaction_id in waiting:
+            of_booking = {"user_id": user_id, "transaction_id": said.transaction_id}
+            set_values(session, "annotations", of_booking, **anchor._asdict())
+        elif said is not None and said.transaction_id not in stored and anchor not in taken:
             annotations.sleep(session, user_id, _with_own_categories(named, said, record), anchor, now=now)
             stored[said.transaction_id] = anchor
             brought.append(said.transaction_id)

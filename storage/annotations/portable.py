@@ -21,8 +21,7 @@ from analytics.classification.rules import (
 )
 from analytics.minor_digits import in_digits
 from analytics.periods import month_of
-from storage import accounts, rules
-from storage.accounts import StoredAccount
+from storage import rules
 from storage.annotations import account_words, anchors, annotations, own_categories, targets, word_lines
 from storage.annotations.anchors import Anchor
 from storage.annotations.annotation import (
@@ -35,6 +34,7 @@ from storage.annotations.annotation import (
     fold_tag,
     is_note,
 )
+from storage.annotations.named_accounts import NamedAccounts
 from storage.annotations.own_categories import OWN_ID
 from storage.annotations.targets import Target, TooManyTargets
 from storage.annotations.word_lines import ALL, CANNOT_BE_READ, Json, SeenWords
@@ -54,8 +54,7 @@ def lines(session: Session, user_id: str, seen: SeenWords = ALL) -> Iterator[str
         yield word_lines.write("correction", {"key": key} | place_members(choice))
     for target in targets.of_user(session, user_id):
         yield word_lines.write("target", _target_json(target))
-    owned = {each.id: each for each in accounts.every(session, user_id)}
-    whose = anchors.accounts_of(session, user_id)
+    named, whose = NamedAccounts(session, user_id), anchors.accounts_of(session, user_id)
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         if not seen.account(whose.get(anchor.account_id, anchor.account_id)):
             continue
@@ -64,7 +63,7 @@ def lines(session: Session, user_id: str, seen: SeenWords = ALL) -> Iterator[str
         words = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
         yield word_lines.write(
             "annotation",
-            {"id": id_, **word_lines.booking_members(anchor, owned)}
+            {"id": id_, "account": named.members(anchor.account_id), **word_lines.booking_members(anchor)}
             | place
             | {name: value for name, value in words.items() if value is not None},
         )
@@ -78,7 +77,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     session.hold(user_id)
     known = rules.of_user(session, user_id)
     corrections = rules.corrections(session, user_id)
-    owned = accounts.every(session, user_id)
+    named = NamedAccounts(session, user_id)
     stored = anchors.of_user(session, user_id)
     whose = anchors.accounts_of(session, user_id)
     taken = {_present_anchor(whose, anchor) for anchor in stored.values()}
@@ -112,7 +111,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                     aimed.add((target.place, target.first_month))
                     added_targets.append(target)
             elif kind == "annotation":
-                annotation, anchor = _annotation(entry, owned, own)
+                annotation, anchor = _annotation(entry, named, own)
                 if annotation.transaction_id not in stored and _present_anchor(whose, anchor) not in taken:
                     annotations.sleep(session, user_id, annotation, anchor, now=now)
                     stored[annotation.transaction_id] = anchor
@@ -192,7 +191,8 @@ def _take_over(session: Transaction, user_id: str, entry: Json, own: dict[str, O
         raise ValueError("not an own category")
     place = choice[:2]
     of_place = [each for each in own.values() if each[2:] == place]
-    same = next((each for each in of_place if each.id == id_ or fold_tag(each.name) == fold_tag(name)), None)
+    same = next((each for each in of_place if each.id == id_), None)  # whatever it is called here by now
+    same = same or next((each for each in of_place if fold_tag(each.name) == fold_tag(name)), None)
     wanted = id_ if OWN_ID.fullmatch(id_) else None
     own[id_] = same or own_categories.add(session, user_id, name, *place, wanted_id=wanted)
     return int(same is None)
@@ -224,12 +224,13 @@ def _part(entry: Json, own: Mapping[str, OwnCategory]) -> Split:
     return Split(word_lines.money(entry["amount"]), choice, *_note_and_tags(entry))
 
 
-def _annotation(entry: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
+def _annotation(entry: Json, named: NamedAccounts, own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
     choice, (note, tags) = _choice(entry, own), _note_and_tags(entry)
     parts = [_part(each, own) for each in entry.get("splits", [])]
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
-    return Annotation(str(entry["id"]), choice, note, tags, parts), word_lines.booking(entry, owned)
+    anchor = word_lines.booking(entry, named.find_or_stand_in(entry["account"]))
+    return Annotation(str(entry["id"]), choice, note, tags, parts), anchor
 
 
 def _present_anchor(whose: Mapping[str, str], anchor: Anchor) -> Anchor:

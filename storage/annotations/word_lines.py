@@ -2,7 +2,7 @@
 amounts, moments)."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ import orjson
 
 from analytics.classification.rules import InvalidRule
 from analytics.messages import Saying, message
-from storage.accounts import StoredAccount
 from storage.annotations import anchors
 from storage.annotations.anchors import Anchor
 from storage.importing.rows import AMOUNT_END
@@ -61,25 +60,9 @@ def invalid(number: int, error: Exception) -> InvalidWords:
     return InvalidWords("line {line}: {reason}", line=number, reason=message(_reason(error)))
 
 
-def account_members(id_: str, account: StoredAccount | None) -> Json:
-    """The members that name an account, by which another store finds it."""
-    if account is None:
-        return {"id": id_}
-    return {"id": id_, "iban": account.iban, "key": account.stable_key, "currency": account.currency}
-
-
-def account_id(account: Json, owned: Sequence[StoredAccount]) -> str:
-    """The id of the user's account that a line means; where it does not exist yet, a stand-in made of its number."""
-    number = account.get("iban") or account.get("key")
-    if number is None or any(each.id == account["id"] for each in owned):
-        return str(account["id"])
-    return anchors.by_number(str(number), str(account["currency"]))
-
-
-def booking_members(anchor: Anchor, owned: Mapping[str, StoredAccount]) -> Json:
-    """The members that describe a booking and its account; `owned` are the user's accounts by id."""
+def booking_members(anchor: Anchor) -> Json:
+    """The members that describe a booking beside its account."""
     return {
-        "account": account_members(anchor.account_id, owned.get(anchor.account_id)),
         "bookingDate": anchor.booking_date.isoformat(),
         "amount": f"{anchor.amount:f}",
         "currency": anchor.currency,
@@ -89,10 +72,10 @@ def booking_members(anchor: Anchor, owned: Mapping[str, StoredAccount]) -> Json:
     }
 
 
-def booking(entry: Json, owned: Sequence[StoredAccount]) -> Anchor:
-    """The anchor of the booking that a line describes. Raises CANNOT_BE_READ."""
+def booking(entry: Json, account_id: str) -> Anchor:
+    """The anchor of the booking of this account that a line describes. Raises CANNOT_BE_READ."""
     return Anchor(
-        account_id(entry["account"], owned),
+        account_id,
         date.fromisoformat(entry["bookingDate"]),
         money(entry["amount"]),
         str(entry["currency"]),
@@ -144,4 +127,6 @@ def _check_count(number: object) -> int:
 def _reason(error: Exception) -> str:
     if isinstance(error, InvalidRule):
         return error.reason  # whose line is that of the rule alone
-    return f"lacks {error}" if isinstance(error, KeyError) else str(error)
+    if isinstance(error, KeyError):
+        return f"lacks {error}"
+    return str(error) if isinstance(error, ValueError) else "cannot be read"

@@ -11,9 +11,12 @@ import pytest
 from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import ALL_SCOPES
 from handlers.work.sync.statement_files import keep_account_words
+from storage.annotations import portable
 from storage.annotations.word_lines import InvalidWords
+from storage.database import Transaction
+from storage.importing import derivation
 from tests.explanations.conftest import Holder, Service
-from tests.words.conftest import GIRO, by_name, writer
+from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 from tests.words.test_everything_exported import EVERYTHING, brought
 from tests.words.test_words_portable import exported
 
@@ -225,3 +228,117 @@ def test_balances_that_were_brought_are_taken_back_like_those_said_here(service:
     (said,) = [each for each in client.get("/imports").json()["imports"] if each["source"] == "Said by you"]
     assert client.delete(f"/imports/{said['importId']}").is_success
     assert known(other)["balances"] == [None]
+
+
+def unnamed(holder: Holder, *amounts: str) -> str:
+    """The id of an account without an IBAN, of a file that names none: its key is that of every such file."""
+    before, database = set(holder.account_ids()), holder.service.services.everybody
+    record = AccountRecord(stable_key=f"CSV {len(before)}", currency="EUR")
+    holder.bring(record, [booked(f"{day:02}", amount, "Till") for day, amount in enumerate(amounts, start=1)])
+    (added,) = set(holder.account_ids()) - before
+    database.execute("UPDATE accounts SET stable_key = 'CSV' WHERE user_id = $1 AND id = $2", holder.user.id, added)
+    return added
+
+
+@pytest.mark.requirement("words.portable")
+def test_what_is_said_of_an_account_without_number_finds_it_by_its_bookings(service: Service, holder: Holder) -> None:
+    card = unnamed(holder, "-1", "-2", "-3")
+    client = writer(holder)
+    client.patch(f"/accounts/{card}", json={"name": "Visa", "creditLine": 1000})
+    client.post(f"/accounts/{card}/balance", json={"date": "2026-11-05", "amount": -80})
+    note = by_name(holder)["Till"]["id"]
+    client.patch(f"/transactions/{note}/annotation", json={"note": "one"})
+    lines, other, both = exported(holder), service.newcomer(), service.newcomer()
+    pig = unnamed(other, "5", "6")
+    assert read(other, lines) == (0, 2)
+    assert known(other)["accounts"] == [("CSV", None, False)]
+    there = [unnamed(both, "-1", "-2", "-3"), unnamed(both, "5", "6")]
+    assert read(both, lines) == (3, 0)
+    named = {each["id"]: each["accountName"] for each in both.get("/accounts")["accounts"]}
+    assert [named[each] for each in there] == ["Visa", "CSV"]
+    words = [json.loads(line) for line in lines]
+    assert pig not in json.dumps(words)
+    for target in (both, other):
+        import_lines(target, lines)
+    assert [row["note"] for row in rows_of(both, include="annotation") if row["note"]] == ["one"]
+    assert [row["note"] for row in rows_of(other, include="annotation") if row["note"]] == []
+
+
+@pytest.mark.requirement("words.exports")
+def test_everything_of_two_accounts_without_number_comes_back_to_each(service: Service, holder: Holder) -> None:
+    first, second = unnamed(holder, "-1", "-2"), unnamed(holder, "5", "6")
+    client = writer(holder)
+    client.patch(f"/accounts/{first}", json={"creditLine": 100})
+    client.post(f"/accounts/{second}/balance", json={"date": "2026-11-05", "amount": 11})
+    for row in rows_of(holder):
+        client.patch(f"/transactions/{row['id']}/annotation", json={"note": f"{row['amount']:.0f}"})
+    accounts = {"accountIds": f"{first},{second}"}
+    content = client.get("/transactions/export", params={**EVERYTHING, **accounts}).content
+    other = service.newcomer()
+    report = brought(other, content)
+    assert not [each for each in report["warnings"] if "left out" in each], report
+    rows = rows_of(other, include="annotation")
+    assert {row["note"] for row in rows} == {"-1", "-2", "5", "6"}
+    assert all(row["note"] == f"{row['amount']:.0f}" for row in rows)
+    assert sorted(each["balance"] or 0 for each in other.get("/accounts")["accounts"]) == [0, 11]
+    assert sorted(each[1] or 0 for each in known(other)["accounts"]) == [0, 100]
+
+
+@pytest.mark.requirement("words.portable")
+def test_a_day_of_a_balance_is_one_until_today(holder: Holder) -> None:
+    brings(holder)
+    about = {"kind": "balance", "account": {"id": holder.account_ids()[0], "iban": GIRO.iban, "currency": "EUR"}}
+    for day in ("1899-12-31", "2026-11-21"):
+        with pytest.raises(InvalidWords, match=r"^line 1: not a day until today"):
+            read(holder, [json.dumps({**about, "date": day, "amount": "1"})])
+    assert read(holder, [json.dumps({**about, "date": "2026-11-20", "amount": "1"})]) == (1, 0)
+    with pytest.raises(InvalidWords, match=r"^line 1: cannot be read"):
+        read(holder, [json.dumps({**about, "account": None, "date": "2026-11-20", "amount": "1"})])
+
+
+@pytest.mark.requirement("words.portable")
+def test_a_note_on_a_booking_of_a_merged_account_goes_into_another_store(service: Service, holder: Holder) -> None:
+    brings(holder)
+    giro, cash = holder.account_ids()
+    till = by_name(holder)["Till"]["id"]
+    assert writer(holder).patch(f"/transactions/{till}/annotation", json={"note": "one"}).is_success
+    assert writer(holder).post(f"/accounts/{cash}/merge", json={"into": giro}).is_success
+    lines, other = exported(holder), service.newcomer()
+    other.bring(GIRO, monthly("Till", "-1", 9))
+    import_lines(other, lines)
+    assert [row["note"] for row in rows_of(other, include="annotation") if row["note"]] == ["one"]
+
+
+@pytest.mark.requirement("words.portable")
+def test_a_category_that_was_renamed_here_is_the_one_that_an_export_means(service: Service, holder: Holder) -> None:
+    brings(holder)
+    client, other = writer(holder), service.newcomer()
+    own = client.post("/categories", json={"name": "Cinema", "category": "DINING"}).json()["id"]
+    till = by_name(holder)["Till"]["id"]
+    client.patch(f"/transactions/{till}/annotation", json={"ownCategoryId": own})
+    aim = {"ownCategoryId": own, "amount": 40, "period": "month", "from": "2026-11"}
+    assert client.put("/targets", json=aim).is_success
+    accounts = {"accountIds": ",".join(holder.account_ids())}
+    content = client.get("/transactions/export", params={**EVERYTHING, **accounts}).content
+    brought(other, content)
+
+    def own_here() -> list[dict[str, Any]]:
+        own: list[dict[str, Any]] = writer(other).get("/categories").json()["own"]
+        return own
+
+    (there,) = own_here()
+    writer(other).patch(f"/categories/{there['id']}", json={"name": "Kino"})
+    brought(other, content)
+    assert [each["name"] for each in own_here()] == ["Kino"]
+    assert len(writer(other).get("/targets?month=2026-11").json()["targets"]) == 1
+
+
+def import_lines(holder: Holder, lines: Sequence[str]) -> None:
+    services = holder.service.services
+    text, now = "\n".join(lines), services.clock.now()
+
+    def work(session: Transaction) -> None:
+        portable.read(session, holder.user.id, text, now=now)
+        derivation.apply_rules(session, holder.user.id, now=now)
+
+    services.change(holder.user.id, work)
