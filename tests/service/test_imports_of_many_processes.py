@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from auth.principal import PAGE, Principal
+from auth.scopes import ALL_SCOPES
 from connectors.bank_csv.profile import Profile
 from handlers.operations import imports
 from handlers.web.call import json_bytes
@@ -47,6 +49,10 @@ class Processes:
         self.user = users.add(
             database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW
         )
+        who = Principal(
+            user_id=self.user.id, client_id=PAGE, scopes=frozenset(ALL_SCOPES), grant_id=None, has_subscription=True
+        )
+        self.request: Any = SimpleNamespace(principal=who)
         self._file = folder / "a.csv"
         self._file.write_text(CSV)
 
@@ -100,13 +106,12 @@ def test_an_import_is_told_by_every_process_until_it_is_forgotten_by_one(process
 
 
 @pytest.mark.requirement("http.uploads")
-def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Processes) -> None:
+def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Processes, database: OpenStore) -> None:
     report = processes.begin()
     processes.let_go.set()
     report.ended.result(60)
-    services: Any = SimpleNamespace(uploads=processes.there)
-    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None, is_whole=True))
-    answer = asyncio.run(imports.get_import(services, request, id=report.id))
+    services: Any = SimpleNamespace(of=database.of, uploads=processes.there)
+    answer = asyncio.run(imports.get_import(services, processes.request, id=report.id))
     told = answer.body
     assert (told["importId"], told["status"], told["error"]) == (report.id, "done", None)
     assert answer.headers == {}
@@ -120,8 +125,11 @@ def test_a_preview_that_another_process_has_taken_ends_when_it_is_deleted_here(
     services: Any = SimpleNamespace(
         of=database.of, user=lambda _: processes.user, clock=processes.clock, uploads=processes.there
     )
-    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None, is_whole=True))
-    assert imports.undo_import(services, request, id=preview.id) == {"added": 0, "removed": 0, "accountsGone": ()}
+    assert imports.undo_import(services, processes.request, id=preview.id) == {
+        "added": 0,
+        "removed": 0,
+        "accountsGone": (),
+    }
     assert processes.told(preview) is None
     processes.leases.renew()  # as it does three times a minute
     processes.let_go.set()
