@@ -44,8 +44,8 @@ LAYOUT_NOT_FOUND = "Layout not found"
 NOTHING_TO_KEEP = "keepLayout: says that a layout is kept, which is sent beside it"
 STILL_RUNNING = "This import has not ended yet. Try again when it has."
 OF_WORDS = frozenset({WRITE_ANNOTATIONS, WRITE_RULES})
-"""The scopes without which an import brings no rules, corrections and the like; what was said of accounts needs
-WRITE_ACCOUNTS, too."""
+"""The scopes without which an import brings no rules, corrections, words on bookings and the like; what was said of
+accounts needs WRITE_ACCOUNTS, too."""
 ASK_AGAIN_SECONDS = 1
 LOOK_EVERY = 0.5  # seconds
 

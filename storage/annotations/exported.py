@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAGS_MAX, ChosenCategory, is_tag
-from analytics.records import TransactionRecord
+from analytics.records import Record, TransactionRecord
 from analytics.searching.parts import fit
 from storage.annotations import anchors, annotations, own_categories
 from storage.annotations.anchors import Anchor
@@ -31,6 +31,16 @@ from storage.importing.matching.booking_keys import own_id
 
 Named = Callable[[str, str, str | None], OwnCategory | None]
 """A function that returns the own category with a name, below a category and finer category; cached for one file."""
+
+
+def without_words(records: Iterable[Record], *, on_words: Callable[[], None]) -> Iterator[Record]:
+    """The records of a file, without the words on its bookings; `on_words` is called for each that had some."""
+    for record in records:
+        if isinstance(record, TransactionRecord) and record.words is not None:
+            on_words()
+            yield replace(record, words=None)
+        else:
+            yield record
 
 
 def take_over(

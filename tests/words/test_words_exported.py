@@ -1,18 +1,22 @@
 """Words in exports, and back from them into a store in which nothing has been said."""
 
 import io
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from analytics.records import Batch
+from auth.scopes import ALL_SCOPES
 from connectors.statements import read_records
+from handlers.work.sync.statement_files import LEFT_UNSAID
 from storage.importing import ingest
 from storage.importing.batches import read_batch
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 
 NOTE = "=1+1 \"Kim\"\r\n'two', three\\"
+OCTETS = {"content-type": "application/octet-stream"}
 FORMATS = ("csv", "jsonl", "parquet", "beancount")
 
 
@@ -105,3 +109,30 @@ def test_a_booking_that_a_file_names_twice_has_its_words_once(service: Service, 
     content, other = exported(holder, "jsonl"), service.newcomer()
     bring(other, content + content.replace(b"-9.00", b"-8.00"), 1)
     assert {each["amount"]: each["note"] for each in rows_of(other, include="annotation")} == {-9: "x", -8: None}
+
+
+@pytest.mark.requirement("words.exports")
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.sampled
+def test_words_on_bookings_are_brought_by_no_app_that_may_not_write_them(
+    service: Service, holder: Holder, kind: str
+) -> None:
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-8.00", "Bar")])
+    own = writer(holder).post("/categories", json={"name": "Out", "category": "DINING"}).json()["id"]
+    for row in rows_of(holder):
+        said = {"note": "two", "tags": ["t"], "ownCategoryId": own}
+        assert writer(holder).patch(f"/transactions/{row['id']}/annotation", json=said).is_success
+    content, other = exported(holder, kind), service.newcomer()
+
+    def brought(scopes: Sequence[str]) -> tuple[list[str], set[tuple[str | None, ...]]]:
+        """What importing it warns of, and the notes and own categories that are there afterwards."""
+        client = writer(other, scopes)
+        report = client.post(f"/imports?filename=a.{kind}", content=content, headers=OCTETS).json()
+        assert report["error"] is None
+        rows = rows_of(other, include="annotation")
+        names = [each["name"] for each in writer(other).get("/categories").json().get("own", [])]
+        return report["warnings"], {(row["note"], *row["tags"]) for row in rows} | {("category", *names)}
+
+    for scopes in (["write:imports"], ["write:imports", "write:rules"], ["write:imports", "write:annotations"]):
+        assert brought(scopes) == ([LEFT_UNSAID], {(None,), ("category",)})
+    assert brought(ALL_SCOPES) == ([], {("two", "t"), ("category", "Out")})

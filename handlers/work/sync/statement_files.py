@@ -39,7 +39,7 @@ from handlers.work.sync.fair_order import COST_MOST
 from handlers.work.sync.leases import Leases
 from storage import accounts, connections, jobs
 from storage.accounts import StoredAccount
-from storage.annotations import account_words
+from storage.annotations import account_words, exported
 from storage.annotations.account_words import Taken
 from storage.annotations.word_lines import KINDS, InvalidWords
 from storage.boundary import begin_thread, contain, undo_on_failure
@@ -94,7 +94,8 @@ class FileImport(Struct, kw_only=True):
     chosen. `candidates` are the accounts that it may be about where it does not say; `overlap` is an account that
     already holds some of its bookings, and how many.
 
-    `may_say` are the kinds of what the user has said (`word_lines.KINDS`) that are taken over from it. Of a file sent
+    `may_say` are the kinds of what the user has said (`word_lines.KINDS`) that are taken over from it, words on its
+    bookings included ("annotation"). Of a file sent
     over HTTP also the `first_rows` of each statement. `is_for_later` means that nothing was wrong with it, but the
     store was away; `is_given_up` that nobody wants the report any more.
     """
@@ -139,15 +140,15 @@ class FileImport(Struct, kw_only=True):
         name = Path(self.name).name or self.name
         identity = batch_id(stream, name)
         words: list[str] = []
+        unsaid: set[Message] = set()
         records = with_bank_names(watched(read_records(stream, profiles, self.layouts.append, check, words.append)))
-        read = read_batch(Batch(id=identity, name=name, records=records), today=today)
-        said = (
-            words
-            if self.may_say == KINDS
-            else [each for each in words if str(json.loads(each)["kind"]) in self.may_say]
-        )
-        notes = [note for note, applies in ((WITH_WORDS, said), (LEFT_UNSAID, len(said) < len(words))) if applies]
-        return replace(read, words=said, warnings=[*read.warnings, *notes])
+        if "annotation" not in self.may_say:
+            records = exported.without_words(records, on_words=lambda: unsaid.add(LEFT_UNSAID))
+        read, may_all = read_batch(Batch(id=identity, name=name, records=records), today=today), self.may_say == KINDS
+        said = [each for each in words if may_all or str(json.loads(each)["kind"]) in self.may_say]
+        if len(said) < len(words):
+            unsaid.add(LEFT_UNSAID)
+        return replace(read, words=said, warnings=[*read.warnings, *([WITH_WORDS] if said else []), *unsaid])
 
     def keep(
         self,
