@@ -198,8 +198,9 @@ def bring(
 ) -> bool:
     """Add the account that the connection reports, or fill in properties that were unknown so far (an IBAN only if no
     other account of the user in this currency has it), and note that the connection reports it; True when the account
-    is new to the user. An IBAN that a bank reports in place of the former one holds. An account that only somebody else
-    has shared until now is called as a bank of the user's own calls it."""
+    is new to the user. An IBAN that a bank reports in place of the former one holds. Somebody who shares an account
+    fills in nothing of the user's own; one that only they have shared until now is called as the user's bank calls it.
+    """
     user_id = connection.user_id
     known = session.rows(
         "SELECT iban, former_ibans, name, kind, bic, connection_id, stable_key, EXISTS (SELECT 1 FROM account_sources"
@@ -207,7 +208,7 @@ def bring(
         " WHERE user_id = $1 AND id = $2",
         *(user_id, account_id, connection.id),
     )
-    properties = ("iban", "name", "kind", "bic")
+    properties = ("iban", "name", "kind", "bic") if connection.connector not in SHARED else ()
     if known and any(known[0][name] is None and getattr(account, name) is not None for name in properties):
         session.execute(
             "UPDATE accounts SET iban = coalesce(iban, CASE WHEN NOT EXISTS (SELECT 1 FROM accounts AS other"

@@ -285,6 +285,18 @@ def test_a_joint_account_that_the_receiver_had_is_one_stays_theirs_and_is_for_th
 
 
 @pytest.mark.requirement("household.shares")
+def test_a_share_says_nothing_of_a_joint_account_that_the_receivers_apps_see(two_accounts: Home) -> None:
+    home = two_accounts
+    home.bring(home.ben, replace(GIRO, name=None), booking("2026-11-02", "-5.00", "a"), closing("89"))
+    (before,) = accounts.of_user(home.services.everybody, home.ben.id)
+    home.share()
+    home.settle()
+    after = {each.id: each for each in accounts.of_user(home.services.everybody, home.ben.id)}[before.id]
+    own = ("name", "kind", "bic", "bank_name", "iban")
+    assert [getattr(after, name) for name in own] == [getattr(before, name) for name in own]
+
+
+@pytest.mark.requirement("household.shares")
 @pytest.mark.parametrize("pass_on", [False, True])
 def test_with_a_share_goes_what_was_told_of_its_accounts_and_of_its_bookings_in_a_joint_one(
     two_accounts: Home, pass_on: bool
