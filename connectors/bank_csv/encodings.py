@@ -65,7 +65,9 @@ def likeliest_encoding(head: bytes) -> str:
 
 def other_reading(head: bytes) -> tuple[str, str] | None:
     """A word as it is read by the likeliest code page, and by another one of Windows that nothing says to be less
-    likely; None where there is none."""
+    likely; None where there is none, and of UTF-16, which no code page is."""
+    if b"\0" in head:
+        return None
     best, *equals = _likeliest(head)
     others = [each for each in equals if each.startswith("cp125")]
     for word in filter(_is_counted, _words(head)) if others else ():

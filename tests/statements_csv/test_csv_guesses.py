@@ -339,10 +339,15 @@ def test_a_word_that_two_code_pages_read_alike_well_is_said_in_both(
 
 @pytest.mark.requirement("readers.csv.guesses.encoding")
 @pytest.mark.parametrize(
-    "text", ["Bäckerei Müller, Straße", "Prélèvement, Noël", "Miete – März, 5 €", "Põld EEK", "Bar"]
+    ("text", "encoding"),
+    [
+        *((each, "cp1252") for each in ("Bäckerei Müller, Straße", "Prélèvement, Noël", "Miete – März, 5 €")),
+        *((each, "cp1252") for each in ("Põld EEK", "Bar")),
+        *(("Fizetés Győr", each) for each in ("utf-16", "utf-16-le", "utf-8-sig")),
+    ],
 )
-def test_words_of_one_language_leave_no_doubt(text: str) -> None:
+def test_words_of_one_language_leave_no_doubt(text: str, encoding: str) -> None:
     told: list[CsvLayout] = []
-    file = f"Datum;Text;Amount\n2026-03-02;{text};-1,00\n".encode("cp1252")
+    file = f"Datum;Text;Amount\n2026-03-02;{text};-1,00\n".encode(encoding)
     list(read(io.BytesIO(file), on_layout=told.append))
     assert told[0].other_reading is None
