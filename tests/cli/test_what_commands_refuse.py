@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -364,3 +364,16 @@ def test_a_command_says_once_that_the_disk_is_full(folder: Path) -> None:
 def test_an_empty_file_is_no_store(folder: Path, command: list[str]) -> None:
     (folder / "bankdata.duckdb").write_bytes(b"")
     assert bankdata(*command, "--data", folder).failed_with(f"There is no store at {folder / 'bankdata.duckdb'}. ")
+
+
+@pytest.mark.requirement("household.commands")
+def test_a_share_whose_last_day_has_passed_is_not_offered(services: Services) -> None:
+    services.clock.offset += datetime(2026, 7, 27, 12, tzinfo=UTC) - services.clock.now_in_utc()
+    offer = {"user": "eva", "account": (), "name": "mia"}
+    assert refusal(services, "shares add", **offer, until="2026-07-26") == (
+        "--until: 2026-07-26 has passed, so nobody could accept it."
+    )
+    said = Said()
+    perform(services, "shares list", {"user": "eva"}, said)
+    assert said.lines == []
+    perform(services, "shares add", {**offer, "until": "2026-07-27"}, Said())

@@ -96,4 +96,7 @@ def _state(share: Share, life: str) -> str:
 def _end_of(day: date, services: Services) -> datetime:
     if day.year not in YEARS:
         raise CommandError(f"--until: a day before {YEARS.stop}.")
-    return datetime.combine(day + timedelta(days=1), time(), services.settings.time_zone).astimezone(UTC)
+    end = datetime.combine(day + timedelta(days=1), time(), services.settings.time_zone).astimezone(UTC)
+    if end <= services.clock.now_in_utc():
+        raise CommandError(f"--until: {day} has passed, so nobody could accept it.")
+    return end
