@@ -77,15 +77,17 @@ def _merge(account: str, into: str, user: str, continues: bool, yes: bool, data_
     run("accounts merge", data_dir, user=user, account=account, into=into, continues=continues)
 
 
-_watch_balance = plain_command(
-    "alerts balance",
-    "Report when a balance falls below AMOUNT; `off` ends that.\n\nOnce, until it was above again.",
-    account_argument,
-    click.argument("amount"),
-    owner_option,
+alerts = group(
+    "alerts",
+    "Limits below which a balance causes an event for apps.",
+    plain_command(
+        "alerts balance",
+        "Report when a balance falls below AMOUNT; `off` ends that.\n\nOnce, until it was above again.",
+        account_argument,
+        click.argument("amount"),
+        owner_option,
+    ),
 )
-_watch_balance.context_settings = {"ignore_unknown_options": True}  # an amount may begin with a minus
-alerts = group("alerts", "Limits below which a balance causes an event for apps.", _watch_balance)
 notices = group(
     "notices",
     "What needs its person in time.",

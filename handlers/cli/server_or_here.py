@@ -1,6 +1,7 @@
 """Decides where a command runs: in the server that has the store open, else in this process."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from handlers.work.services import Services
 
 MAKES_A_STORE = ("users add",)  # the only command that may: a mistyped folder must not become an empty store
+
+NEGATIVE = re.compile(r"-[0-9]")  # how an amount may begin, and no option does
 
 Parameter = Callable[[Callable[..., Any]], Callable[..., Any]]
 """What `click.argument` and `click.option` return."""
@@ -47,6 +50,15 @@ def confirmation_option(question: str) -> Parameter:
 def user_option(help_text: str, *, is_required: bool = True) -> Parameter:
     """The option --user, which names a user."""
     return click.option("--user", required=is_required, help=help_text)
+
+
+class _Command(click.Command):
+    """A command that takes a minus with digits for an amount, not for an option that does not exist."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what was typed, as click does."""
+        ctx.ignore_unknown_options = any(NEGATIVE.match(each) for each in args)
+        return super().parse_args(ctx, args)
 
 
 def plain_command(
@@ -88,7 +100,7 @@ def _command(
 ) -> click.Command:
     for parameter in (data_option, *reversed([*parameters])):
         command = parameter(command)
-    return click.command(typed.rpartition(" ")[2], help=help_text)(command)
+    return click.command(typed.rpartition(" ")[2], cls=_Command, help=help_text)(command)
 
 
 def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:

@@ -377,3 +377,19 @@ def test_a_share_whose_last_day_has_passed_is_not_offered(services: Services) ->
     perform(services, "shares list", {"user": "eva"}, said)
     assert said.lines == []
     perform(services, "shares add", {**offer, "until": "2026-07-27"}, Said())
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_an_amount_below_zero_is_refused_as_an_amount_and_not_as_an_option(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(COFFEE)
+    of_eva = ("--user", "eva", "--data", folder)
+    assert bankdata("import", tmp_path / "a.csv", *of_eva).code == 0
+    (account,) = (line.split("\t")[0] for line in bankdata("accounts", "list", *of_eva).lines)
+    assert bankdata("accounts", "credit-line", account, "-5", *of_eva).failed_with(
+        "A credit line is 0 or more, such as"
+    )
+    assert bankdata("targets", "set", "GROCERIES", "-5", *of_eva).failed_with("An amount is 0 or more, such as 400 or")
+    due = ("--every", "month", "--next", "2026-08-01", "--account", account)
+    assert bankdata("subscriptions", "add", "Rent", "-5", *due, *of_eva).failed_with("An amount is above 0")
+    assert bankdata("alerts", "balance", account, "-5", *of_eva).code == 0
+    assert "No such option '--fom'" in bankdata("targets", "set", "GROCERIES", "5", "--fom", "2026-08", *of_eva).err
