@@ -31,6 +31,7 @@ IN_ENGLISH = ("Unauthorized", "Internal error", "Rate limit exceeded", "Insuffic
 WITH_DEFAULTS = ("connectors.connector", "connectors.sources", "connectors.outgoing_http")  # their errors
 
 PLACE, FORMS = re.compile(r"\{\w+\}"), re.compile(r"\{[^{}]+\|[^{}]+\}")
+PARAMETER = re.compile("[a-z][a-zA-Z]*: ")  # what a refusal of one begins with
 NAMED = ("page", "place", "account", "category")  # contexts of texts with a name, which English has too
 each_language = pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {ENGLISH}))
 pytestmark = pytest.mark.requirement("live.german")
@@ -111,6 +112,19 @@ def test_a_translation_has_the_places_and_the_forms_of_its_text(language: str) -
 def shape(text: str) -> tuple[set[str], bool]:
     """The places of a text, and whether it has a form for one and for many."""
     return set(PLACE.findall(text)), FORMS.search(text) is not None
+
+
+@each_language
+def test_the_name_of_a_parameter_is_spelt_as_in_a_request(language: str) -> None:
+    asked = {text.partition(":")[0] for text, _ in said() if PARAMETER.match(text)}
+    assert "include" in asked
+    wrong = {
+        text
+        for text in catalogue(language).texts.values()
+        for name in asked
+        if text.startswith(f"{name[:1].upper()}{name[1:]}:")
+    }
+    assert sorted(wrong) == []
 
 
 def test_all_languages_know_the_same() -> None:
