@@ -22,6 +22,7 @@ from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 from storage.importing.statements import BY_THE_PERSON
 from storage.importing.teller import Teller
 
+SAID_OF = "said:"  # how the key of a balance begins that the user says; the id of its account follows
 NOTIFICATION = '%"is_notification":true%'  # in the blocks of a contribution
 PENDING = '%"status":"pending"%'  # in the wording of a booking; a quotation mark in one of its texts has a backslash
 
@@ -41,7 +42,7 @@ _blocks_of_json = msgspec.json.Decoder(list[ContributedBlock]).decode
 class Contribution(Struct, frozen=True, kw_only=True):
     """What one batch of one import reported about one account, without its bookings (`records` reads them).
     `account_id` is the account that has the bookings now, `source_id` the id that the account would have by its source
-    alone."""
+    alone, `told_of` the account that had the bookings before any merge (None: never merged, or told since)."""
 
     sequence: int
     job_id: str
@@ -52,6 +53,7 @@ class Contribution(Struct, frozen=True, kw_only=True):
     label: str | None
     blocks: Sequence[ContributedBlock]
     imported_at: datetime
+    told_of: str | None = None
 
 
 def corrected(session: Session, user_id: str, account_id: str) -> dict[str, str]:
@@ -78,6 +80,17 @@ def said_balances(session: Session, user_id: str) -> dict[str, dict[date, Decima
             if one.sequence == BY_THE_PERSON and one.closing is not None and one.closing_date is not None:
                 said.setdefault(row["account_id"], {})[one.closing_date] = one.closing
     return said
+
+
+def key_of_said(account_id: str) -> str:
+    """The key of the source by which the user says what this account held."""
+    return f"{SAID_OF}{account_id}"
+
+
+def said_of(contribution: Contribution) -> str | None:
+    """The id of the account of which the user said a balance by this contribution; None for any other one."""
+    key = contribution.blocks[0].account.stable_key
+    return key.removeprefix(SAID_OF) if key.startswith(SAID_OF) else None
 
 
 def corrections_of(said: StatementRecord) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Merges of two accounts into one, and separations: every contribution keeps the account that it was imported for."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ from storage import accounts, connections
 from storage.accounts import Difference
 from storage.database import Row, Session, Transaction, set_values
 from storage.importing import account_identity, contributions
+from storage.importing.contributions import Contribution
 from storage.notices import looks, stored
 from storage.recurring import added
 from storage.undo_and_merge import baseline
@@ -68,8 +70,12 @@ def merge(
     def join() -> None:
         ranked = _ranked(session, user.id, settings, target_id) if is_new_iban else {}
         baseline.hand_over(session, user.id, source_id)
+        for id_ in (source_id, target_id):
+            _keep_whose(session, user.id, id_)
         set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
         added.hand_over(session, user.id, source_id, target_id)
+        chosen = {"user_id": user.id, "account_id": source_id, "merged_into": None}
+        set_values(session, "account_aliases", chosen, merged_into=source_id)
         account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
         alias = {"user_id": user.id, "source_id": source_id}
         set_values(session, "account_aliases", alias, merged_into=target_id, **kept, **ranked)
@@ -88,14 +94,16 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     chosen = next((each for each in merged if each.id == source_id), None)
     if chosen is None:
         raise NotMerged
-    ids = [source_id, *_merged_before(merged, source_id)]
+    ids = [source_id, *_merged_before(session, user.id, source_id)]
     into, rank = chosen.into, chosen.iban_rank or 0
 
     def part() -> None:
-        merged_ones = {"user_id": user.id, "source_id": ids, "account_id": into}
+        _keep_whose(session, user.id, into)
+        merged_ones = {"user_id": user.id, "told_of": ids, "account_id": into}
         set_values(session, "contributions", merged_ones, account_id=source_id)
         for table in ("account_keys", "account_aliases"):
             set_values(session, table, {"user_id": user.id, "source_id": ids}, account_id=source_id)
+        _move_keys(session, user.id, into, source_id)
         session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
         _move_ranks(session, user.id, source_id, -rank)
 
@@ -117,7 +125,8 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
         user_id,
     )
     reported = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
-    first = {each.source_id: each for each in reversed(reported)}
+    whose = _whose(session, user_id, reported)
+    first = {whose[each.sequence]: each for each in reversed(reported)}
     banks = connections.bank_names(session, user_id)
     return [
         MergedAccount(
@@ -190,7 +199,63 @@ def _move_ranks(session: Session, user_id: str, account_id: str, by: int) -> Non
     )
 
 
-def _merged_before(merged: Sequence[MergedAccount], account_id: str) -> list[str]:
-    """The ids of the accounts that were merged into this one, and of those merged into them before."""
-    parts = [each.id for each in merged if each.parent == account_id]
-    return [*parts, *(before for part in parts for before in _merged_before(merged, part))]
+def _merged_before(session: Session, user_id: str, account_id: str) -> list[str]:
+    """The ids of the accounts and chosen sources that were merged into this one, and of those merged into them
+    before."""
+    rows = session.rows(
+        "SELECT source_id, coalesce(merged_into, account_id) AS parent FROM account_aliases WHERE user_id = $1"
+        " ORDER BY source_id",
+        user_id,
+    )
+    found = [account_id]
+    for parent in found:
+        found += [row["source_id"] for row in rows if row["parent"] == parent and row["source_id"] not in found]
+    return found[1:]
+
+
+def _keep_whose(session: Session, user_id: str, account_id: str) -> None:
+    """Keep whose each contribution to this account is while accounts are merged or separated (`told_of`)."""
+    reported = contributions.of_accounts(session, user_id, [account_id])
+    whose = _whose(session, user_id, reported)
+    of_each: dict[str, list[int]] = defaultdict(list)
+    for each in reported:
+        if each.told_of is None:
+            of_each[whose[each.sequence]].append(each.sequence)
+    for told_of, sequences in of_each.items():
+        session.execute(
+            "UPDATE contributions SET told_of = $2 WHERE user_id = $1 AND sequence = ANY($3::BIGINT[])",
+            *(user_id, told_of, sequences),
+        )
+
+
+def _whose(session: Session, user_id: str, reported: Sequence[Contribution]) -> dict[int, str]:
+    """The account, or chosen source, whose each of these contributions is within the account that has it, by sequence:
+    all of that account have to be given. One that came since the merge is of the part that its source names, else of
+    the only one that this source told before; a balance that was said is of the account that it was said of."""
+    rows = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
+    merged = {(row["account_id"], row["source_id"]) for row in rows}
+    told: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    whose: dict[int, str] = {}
+    for each in reported:
+        source = (each.account_id, each.connection_id, each.source_id)
+        said_of = contributions.said_of(each)
+        meant = (said_of or each.source_id, each.source_id)
+        named = next((id_ for id_ in meant if (each.account_id, id_) in merged), each.account_id)
+        if named == each.account_id and len(told[source]) == 1:
+            (named,) = told[source]
+        whose[each.sequence] = each.told_of or named
+        told[source].add(whose[each.sequence])
+    return whose
+
+
+def _move_keys(session: Session, user_id: str, account_id: str, part_id: str) -> None:
+    """Let live sources of which only the separated part has contributions mean that part."""
+    told = (
+        "(SELECT 1 FROM contributions AS told WHERE told.user_id = $1 AND told.account_id = {}"
+        " AND told.connection_id = account_keys.connection_id AND told.source_id = account_keys.source_id)"
+    )
+    session.execute(
+        "UPDATE account_keys SET account_id = $3 WHERE user_id = $1 AND account_id = $2"
+        f" AND EXISTS {told.format('$3')} AND NOT EXISTS {told.format('$2')}",
+        *(user_id, account_id, part_id),
+    )

@@ -47,6 +47,7 @@ from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Trans
 from storage.importing import file_imports, runs
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
+from storage.importing.contributions import key_of_said
 from storage.importing.file_imports import StoredReport
 from storage.importing.statements import BY_THE_PERSON
 from storage.users import User, UserUnknown
@@ -209,7 +210,7 @@ def say_balances(
     like any other. Raises ConnectionBusy."""
     (day, *others) = said
     report = FileImport(user_id=user.id, name="balances" if others else f"balance-{day}")
-    named = AccountRecord(stable_key=f"said:{account_id}", currency=currency, is_anonymous=True)
+    named = AccountRecord(stable_key=key_of_said(account_id), currency=currency, is_anonymous=True)
     records: list[Record] = []
     for day, amount in said.items():
         records += [named, StatementRecord(closing=amount, closing_date=day, sequence=BY_THE_PERSON)]
