@@ -59,7 +59,7 @@ def merge(
     session: Transaction, *, user: User, source_id: str, target_id: str, continues: bool = False, now: datetime
 ) -> Rebuilt:
     """Merge the source account into the target: the target holds the bookings of both, each once, and later imports of
-    the source go to the target, as do recurring payments added by hand. `continues` says that the bank has given the
+    the source go to the target. `continues` says that the bank has given the
     account a new IBAN: the target then has both IBANs, and shows the one with the latest bookings. What the user has
     set for the source is kept for `separate`. Raises NotOneAccount."""
     session.hold(user.id)
@@ -73,7 +73,6 @@ def merge(
         for id_ in (source_id, target_id):
             _keep_whose(session, user.id, id_)
         set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
-        added.hand_over(session, user.id, source_id, target_id)
         chosen = {"user_id": user.id, "account_id": source_id, "merged_into": None}
         set_values(session, "account_aliases", chosen, merged_into=source_id)
         account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
@@ -104,6 +103,7 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
         for table in ("account_keys", "account_aliases"):
             set_values(session, table, {"user_id": user.id, "source_id": ids}, account_id=source_id)
         _move_keys(session, user.id, into, source_id)
+        added.give_back(session, user.id, into, ids)
         session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
         _move_ranks(session, user.id, source_id, -rank)
 

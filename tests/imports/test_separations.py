@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from analytics.recurring.added import AddedPayment, id_of
 from handlers.work.sync.statement_files import say_balances
 from storage import accounts
 from storage.annotations import annotations
 from storage.annotations.annotation import Annotation
+from storage.recurring import added
 from tests.imports.household import Household
 from tests.imports.statements_in_xml import GIRO, camt
 from tests.imports.test_accounts import JANUARY, amounts, command, csv, mt940
@@ -137,6 +139,33 @@ def test_a_balance_said_of_an_account_returns_with_it_from_a_merge_that_an_older
     eva.services.everybody.execute("UPDATE contributions SET told_of = NULL")
     command(eva, "accounts separate", account=neben)
     assert balances(eva) == {giro: 50, neben: 100}
+
+
+@pytest.mark.requirement("accounts.merged")
+@pytest.mark.parametrize("is_older", [False, True])
+def test_a_payment_added_by_hand_returns_with_its_account(eva: Household, write: Write, is_older: bool) -> None:
+    giro, neben = giro_and_neben(eva, write)
+    database = eva.services.everybody
+    payments = [
+        AddedPayment(
+            id=id_of(eva.user.id, id_, "Rent", "outgoing", "monthly"),
+            account_id=id_,
+            name="Rent",
+            amount=Decimal(5),
+            direction="outgoing",
+            frequency="monthly",
+            next_day=date(2026, 5, 1),
+        )
+        for id_ in (giro, neben)
+    ]
+    for each in payments:
+        database.atomically(partial(added.keep, user_id=eva.user.id, payment=each))
+    command(eva, "accounts merge", account=neben, into=giro)
+    assert [each.account_id for each in added.of_user(database, eva.user.id)] == [giro, giro]
+    if is_older:  # a version that moved them with the merge
+        database.execute("UPDATE recurring_added SET account_id = $1", giro)
+    command(eva, "accounts separate", account=neben)
+    assert added.of_user(database, eva.user.id) == sorted(payments, key=lambda each: each.id)
 
 
 @pytest.mark.requirement("accounts.merged")
