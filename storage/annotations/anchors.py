@@ -96,26 +96,29 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
     """Attach each annotation whose booking's id is gone to the booking that matches its anchor and has no annotation,
     if there is exactly one such booking; and bring the stored anchors of existing bookings up to date.
 
-    Returns the ids of bookings that got an annotation, and of those whose amount has changed, which parts may not fit
-    any more. Anchors treat the accounts of `family` as one: they were merged, or have been until now.
+    Returns the ids of bookings that got an annotation or lost it, and of those whose amount has changed, which parts
+    may not fit any more. Anchors treat the accounts of `family` as one: they were merged, or have been until now, and
+    what was said of a booking of one of them returns to it from its twin in the other.
     """
     anchors = of_user(session, user_id)
     if not anchors:
         return []
     rows = _rows_around(session, user_id, anchors)
     there = {row["id"] for row in rows}
-    retold = _update(session, user_id, anchors, rows)
+    astray = _astray(session, user_id, anchors, rows, family)
+    retold = _update(session, user_id, {id_: each for id_, each in anchors.items() if id_ not in astray}, rows)
     gone = {id_: anchor for id_, anchor in anchors.items() if id_ not in there}
-    if not gone:
+    if not gone and not astray:
         return retold
-    groups = _candidates(session, user_id, gone, rows, family)
+    groups = _candidates(session, user_id, astray, rows, ()) + _candidates(session, user_id, gone, rows, family)
     moves = list(_match_words(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
     for old, row in moves:
         for table in TABLES:
             set_values(session, table, {"user_id": user_id, "transaction_id": old}, transaction_id=row["id"])
     if moves:
         session.changes(user_id)
-    return [*retold, *(row["id"] for _, row in moves)]
+    left = [old for old, _ in moves if old in there]
+    return [*retold, *(row["id"] for _, row in moves), *left]
 
 
 def waiting(session: Session, user_id: str) -> int:
@@ -208,6 +211,21 @@ def _by_numbers(owned: Iterable[StoredAccount]) -> Mapping[str, list[str]]:
         for number in each.ibans or [each.stable_key]:
             found[by_number(number, each.currency)].append(each.id)
     return found
+
+
+def _astray(
+    session: Session, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row], family: Collection[str]
+) -> dict[str, Anchor]:
+    """The anchors whose booking is there, but in another account of the `family` than the annotation was given in."""
+    if not family:
+        return {}
+    whose = accounts_of(session, user_id)
+    booked_in = {row["id"]: row["account_id"] for row in rows}
+    return {
+        id_: anchor
+        for id_, anchor in anchors.items()
+        if {booked_in.get(id_), whose.get(anchor.account_id)} == set(family)
+    }
 
 
 def _candidates(

@@ -123,6 +123,21 @@ def test_twins_of_merged_accounts_have_the_words_of_both(holder: Holder) -> None
 
 
 @pytest.mark.requirement("words.survive")
+def test_what_was_said_of_one_of_two_twins_returns_to_it_from_a_merge(holder: Holder) -> None:
+    for account in (GIRO, CARD):
+        holder.bring(account, [booked("10", "-9.00", "Kita")])
+    giro, card = holder.account_ids()
+    before = {row["bankAccount"]["id"]: row for row in rows_of(holder)}
+    say(holder, before[card]["id"], note="of the card", category="HEALTH")
+    work(holder, merges.merge, source_id=card, target_id=giro)
+    assert words(holder) == [("Kita", "of the card", [], "HEALTH")]
+    work(holder, merges.separate, source_id=card)
+    after = {row["bankAccount"]["id"]: row for row in rows_of(holder, include="annotation")}
+    assert {id_: row["note"] for id_, row in after.items()} == {giro: None, card: "of the card"}
+    assert {id_: row["category"] for id_, row in after.items()} == {giro: before[giro]["category"], card: "HEALTH"}
+
+
+@pytest.mark.requirement("words.survive")
 def test_what_was_said_of_a_merged_account_follows_a_booking_that_is_parted(holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     holder.bring(CARD, [booked("12", "-2.00", "Shop")])
