@@ -245,7 +245,7 @@ def merge(
     return Merged(
         rebuilt=rebuilt,
         bookings=bookings,
-        in_both=rebuilt.removed - rebuilt.added,
+        in_both=max(0, rebuilt.fewer),
         balance=whole.balance,
         balance_date=whole.balance_date,
         access_narrowed=len(narrowed),

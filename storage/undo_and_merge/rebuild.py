@@ -56,11 +56,13 @@ class ImportRunning(ImportUnknown):
 
 
 class Rebuilt(Struct, frozen=True, kw_only=True):
-    """The outcome of a rebuilding: how many bookings are new, how many are gone, and which accounts are gone."""
+    """The outcome of a rebuilding: how many bookings are new, how many are gone, which accounts are gone, and by how
+    many the bookings are `fewer` now, adjusting entries left out."""
 
     added: int
     removed: int
     accounts_gone: Sequence[str]
+    fewer: int = 0
 
 
 def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
@@ -175,7 +177,8 @@ def rebuild(
     feed.record_removed(session, user.id, before.join(after, on="id", how="anti").select("id", "account_id"))
     journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     added, removed = (changes.filter(pl.col("change") == kind).height for kind in ("added", "removed"))
-    return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone])
+    booked, left = (each.filter(~pl.col("is_adjusting_entry")).height for each in (before, after))
+    return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone], fewer=booked - left)
 
 
 def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:
@@ -210,14 +213,14 @@ def _batch(contribution: Contribution) -> tuple[str, str, str]:
 
 
 def _state(session: Session, user_id: str) -> pl.DataFrame:
-    """The user's bookings: `id`, `account_id`, the columns feed.STATES, and `digest`, which differs where anything does
-    that is told of two."""
+    """The user's bookings: `id`, `account_id`, `is_adjusting_entry`, the columns feed.STATES, and `digest`, which
+    differs where anything does that is told of two."""
     schema = {**STATE, **feed.STATES}
     digest = pl.struct(*STATE).hash().alias("digest")
     pieces = [
         compact(
             transactions.everything(session, user_id, schema, days=days).select(
-                "id", "account_id", *feed.STATES, digest
+                "id", "account_id", "is_adjusting_entry", *feed.STATES, digest
             )
         )
         for days in transactions.spans(session, user_id, transactions.number_of(session, user_id))

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from analytics.recurring.added import AddedPayment, id_of
+from handlers.commands.table import perform
 from handlers.work.sync.statement_files import say_balances
 from storage import accounts
 from storage.annotations import annotations
 from storage.annotations.annotation import Annotation
 from storage.recurring import added
 from tests.imports.household import Household
-from tests.imports.statements_in_xml import GIRO, camt
+from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
 from tests.imports.test_accounts import JANUARY, amounts, command, csv, mt940
 
 Write = Callable[..., Path]
@@ -183,3 +184,21 @@ def test_notes_follow_their_bookings_into_a_merge_and_out_of_it(eva: Household, 
     command(eva, "accounts separate", account=neben)
     found = annotations.of_user(database, eva.user.id).by_id
     assert {id_: each.note for id_, each in found.items()} == noted
+
+
+@pytest.mark.requirement("accounts.merged")
+def test_a_merge_of_two_different_accounts_says_that_no_booking_was_in_both(eva: Household, write: Write) -> None:
+    for number, iban in (("1", GIRO), ("2", SAVINGS)):
+        told = camt(iban, f"2026-0{number}-05 | {number}.00 | A | a |", opening="0.00", closing=f"{number}.00")
+        eva.bring(write(f"{number}.xml", told))
+    giro, savings = ids(eva)
+    eva.lines.clear()
+    for is_dry_run in (True, False):
+        perform(
+            eva.services,
+            "accounts merge",
+            {"user": "eva", "account": giro, "into": savings, "continues": True, "is_dry_run": is_dry_run},
+            eva,
+        )
+    assert "; 0 of them are in both" in eva.lines[0]
+    assert "0 bookings were in both" in eva.lines[1]
