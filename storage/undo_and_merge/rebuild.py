@@ -198,7 +198,7 @@ def _join_words(session: Transaction, user_id: str, account_id: str, *, now: dat
 
 def _bring_first(session: Session, user_id: str, reported: Sequence[Contribution]) -> None:
     """Create accounts that others were merged into from their own source, even where another source reported first."""
-    own = {each.account_id: each for each in reversed(reported) if each.source_id == each.account_id}
+    own = {each.account_id: each for each in reversed(reported) if (each.told_of or each.source_id) == each.account_id}
     for id_, contribution in own.items():
         connection = connections.find(session, user_id, contribution.connection_id)
         assert connection is not None, f"the connection of import {contribution.job_id} has vanished"

@@ -17,7 +17,7 @@ from storage.annotations.annotation import Annotation
 from storage.recurring import added
 from tests.imports.household import Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
-from tests.imports.test_accounts import JANUARY, amounts, command, csv, mt940
+from tests.imports.test_accounts import JANUARY, amounts, command, csv, mt940, names
 
 Write = Callable[..., Path]
 EXTRA = mt940("77", ("0201", "C", "1,00", "x"), ("0202", "C", "2,00", "y"), closing="63,00").replace(
@@ -100,6 +100,7 @@ def test_two_accounts_of_files_that_name_none_are_two_again(eva: Household, writ
     before = eva.state()
     source, target = ids(eva) if is_first else reversed(ids(eva))
     command(eva, "accounts merge", account=source, into=target)
+    assert names(eva) == ["N26 2" if is_first else "N26"]
     assert amounts(eva, target) == [7, 10, 20, 30]
     command(eva, "accounts separate", account=source)
     assert eva.state() == before
