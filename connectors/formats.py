@@ -27,6 +27,7 @@ from connectors.ofx import reader as ofx
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import jsonl, parquet_reader
 from connectors.read_as_csv import qif, workbook
+from connectors.unnumbered import without_numbers
 
 _WEB_PAGE = re.compile(  # which banks call .xls: HTML, also packed as mail, or the XML of Excel 2003
     rb"[^<\w]{0,8}(?:<(?:!doctype html|html|head|meta|body|table|div)\b|mime-version:|.{0,500}<\?mso-application\b"
@@ -145,7 +146,7 @@ def _read(
             "not a bank statement in a known format (camt, MT940, OFX, QIF, CSV, Excel, or a ZIP of them)."
         )
     further = (profiles, on_layout) if kind.has_layouts else (on_words,) if kind.has_words else ()
-    yield from kind.read(stream, *further)
+    yield from without_numbers(kind.read(stream, *further), profiles)
 
 
 def _digest(stream: BinaryIO) -> str:

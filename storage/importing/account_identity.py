@@ -133,11 +133,16 @@ def anonymous_owner(
     return Owner(proven.pop(), natural.source_id, account)
 
 
-def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
+def account_of_export(
+    teller: Teller,
+    account: AccountRecord,
+    records: Sequence[TransactionRecord],
+    stated: Sequence[StatementRecord],
+) -> str | None:
     """The id of the account that an export of this service is about, if it has no IBAN: the one that has these bookings
     by our own ids (or had them, in the store that wrote the file); for an account without bookings, the one with the
-    same key, currency and bank. None where it has an IBAN, or not exactly one account fits. A file may contain any id,
-    so an id counts only with the same day and amount."""
+    same key, currency and bank, and of an anonymous one the same balance. None where it has an IBAN, or not exactly one
+    account fits. A file may contain any id, so an id counts only with the same day and amount."""
     session, user_id = teller.session, teller.user.id
     if account.iban is not None:
         return None
@@ -159,10 +164,12 @@ def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[
         ]
     else:
         rows = session.rows(
-            "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
+            "SELECT id, balance FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
             " AND ($4::TEXT IS NULL OR bank_name = $4)",
             *(user_id, account.stable_key, account.currency, account.bank_name),
         )
+        said = stated[-1].closing if account.is_anonymous else None  # whoever's account of this word it is
+        rows = [row for row in rows if said is None or row["balance"] == said]
     found = {row["id"] for row in rows}
     return found.pop() if len(found) == 1 else None
 

@@ -1,6 +1,6 @@
 """Stores one batch in one transaction: merged account by account, flagged, paired and journalled."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -132,6 +132,7 @@ class _Import:
         self.written: list[pl.DataFrame] = []
         self.rules: Sequence[Rule] = ()
         self.currencies: Collection[str] = ()
+        self.in_file = Counter[tuple[int, str]]()  # accounts by file of the container and currency
         self.can_be_chosen = False  # whether the user can say which account the batch is about
 
     def take_over(self, words: Sequence[str]) -> None:
@@ -178,6 +179,8 @@ class _Import:
         self.can_be_chosen = len(named) == 1 or (len(named) == len(self.currencies) and are_of_one)
         if self.choice and not self.can_be_chosen:
             raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
+        in_file = {(account.part, account.currency, account.iban or account.stable_key) for account in by_account}
+        self.in_file = Counter((part, currency) for part, currency, _ in in_file)
         unclear: list[AccountRecord] = []  # for one of them may be clear by another one
         for account in chain(by_account, unclear):
             reported = by_account[account]
@@ -255,11 +258,13 @@ class _Import:
             return chosen_owner(self.teller, account, self.choice, self.currencies)
         keys = batch.spool.keys(each.places for each in reported)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
-        exported = account_of_export(self.teller, account, looked_at)
+        stated = [each.statement for each in reported]
+        exported = account_of_export(self.teller, account, looked_at, stated)
         if exported is not None:
             return Owner(exported, exported, account)
         if account.is_anonymous:
-            unnamed = self.teller.connection.settings.get("account") or account.kept_for
+            is_alone = self.in_file[account.part, account.currency] == 1  # else the file tells it apart from others
+            unnamed = is_alone and (self.teller.connection.settings.get("account") or account.kept_for)
             if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
                 return chosen_owner(self.teller, account, known, self.currencies)
         elif not (account.is_by_name and self.can_be_chosen):
@@ -268,7 +273,7 @@ class _Import:
             self.teller,
             account,
             bookings=keys.filter("is_booked"),
-            stated=[each.statement for each in reported],
+            stated=stated,
             batch_id=_part_of(batch, account.part),
             told_with=told_with,
         )
