@@ -133,7 +133,7 @@ def rebuild(
     then: Callable[[], object] = lambda: None,
 ) -> Rebuilt:
     """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
-    what has changed. An account without contributions and baseline is gone afterwards.
+    what has changed. An account without contributions and baseline is gone afterwards, with what its user said it held.
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
     user's annotations follow their bookings. With `since`, only contributions after this one are new and nothing else
@@ -146,7 +146,7 @@ def rebuild(
     lent = give_back(session, user.id)
     then()
     settings = settings_of(session, user.id, ids)
-    reported = contributions.of_accounts(session, user.id, ids)
+    reported = _told_by_sources(session, user.id, contributions.of_accounts(session, user.id, ids))
     if since is None:
         _clear(session, user.id, ids)
         baseline.restore(session, user.id, ids)
@@ -179,6 +179,17 @@ def rebuild(
     added, removed = (changes.filter(pl.col("change") == kind).height for kind in ("added", "removed"))
     booked, left = (each.filter(~pl.col("is_adjusting_entry")).height for each in (before, after))
     return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone], fewer=booked - left)
+
+
+def _told_by_sources(session: Session, user_id: str, reported: Sequence[Contribution]) -> list[Contribution]:
+    """These contributions without those to accounts of which nobody tells any more but their user, who has said what
+    they held; those are forgotten."""
+    told = {each.account_id for each in reported if not each.is_said_by_the_person}
+    told.update(row["id"] for row in session.rows("SELECT id FROM earlier_accounts WHERE user_id = $1", user_id))
+    alone = [each for each in reported if each.account_id not in told]
+    if alone:
+        contributions.forget(session, user_id, alone)
+    return [each for each in reported if each.account_id in told]
 
 
 def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:

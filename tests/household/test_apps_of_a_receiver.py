@@ -99,6 +99,28 @@ def test_every_operation_answers_as_without_the_share(shared: Served) -> None:
 
 
 @pytest.mark.requirement("household.apps")
+def test_what_the_receiver_said_of_a_shared_account_leaves_no_account_behind(shared: Served) -> None:
+    before = answers(shared.bens_page)
+    made = shared.share()
+    shared.settle()
+    giro, page = shared.account(shared.ben, GIRO.iban), shared.bens_page
+    day = shared.services.clock.today().isoformat()
+    added = {"name": "School", "amount": 45, "frequency": "monthly", "nextExpected": day, "accountId": giro}
+    for path, said in (
+        (f"/accounts/{giro}/balance", {"date": "2026-11-18", "amount": 5}),
+        ("/subscriptions/added", added),
+    ):
+        assert page.post(path, json=said).is_success, path
+    assert page.patch(f"/accounts/{giro}", json={"creditLine": 7}).is_success
+    assert shared.services.authorization.shares.end(shared.eva, made.id)
+    shared.settle()
+    after = answers(shared.bens_page)
+    paths = ("/accounts", "/accounts/hidden", "/balances", "/forecast?days=60", "/imports", "/integrity")
+    assert {path: after[path] for path in paths} == {path: before[path] for path in paths}
+    assert [path for path in after if path not in before] == []
+
+
+@pytest.mark.requirement("household.apps")
 def test_every_reading_operation_is_among_those_asked(shared: Served) -> None:
     contract = json.loads(CONTRACT_FILE.read_bytes())["paths"]
     asked = [path.split("?")[0].strip("/").split("/") for path in answers(shared.bens_app)]

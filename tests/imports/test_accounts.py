@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.operations.selection import selected_accounts
 from handlers.work.sync.detection import recurring_of
+from handlers.work.sync.statement_files import say_balances
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.transactions import KEPT, Selection
@@ -193,6 +195,31 @@ def test_a_credit_line_is_said_by_a_command_and_taken_back(eva: Household, write
     for wrong in ("-1", "x", "0.001", "1,5", ""):
         with pytest.raises(CommandError, match="A credit line is 0 or more"):
             command(eva, "accounts credit-line", account="n26", amount=wrong)
+
+
+@pytest.mark.requirement("accounts.resolve")
+def test_an_account_whose_file_is_taken_back_is_gone_with_what_was_said_of_its_balance(
+    eva: Household, write: Write
+) -> None:
+    services, path = eva.services, write("giro.xml", camt(GIRO, "2026-01-02 | 10.00 | A | a |"))
+
+    def shown() -> list[tuple[str | None, Decimal | None]]:
+        return [(each.iban, each.balance) for each in accounts.every(services.everybody, eva.user.id)]
+
+    job = eva.bring(path)
+    (giro,) = accounts.every(services.everybody, eva.user.id)
+    said = {date(2026, 1, 3): Decimal(100)}
+    services.change(
+        eva.user.id,
+        lambda session: say_balances(
+            session, said, user=eva.user, account_id=giro.id, currency="EUR", clock=services.clock
+        ),
+    )
+    assert shown() == [(GIRO, Decimal(100))]
+    eva.undo(job)
+    assert shown() == []
+    eva.bring(path)
+    assert shown() == [(GIRO, None)]
 
 
 @pytest.mark.requirement("accounts.hidden")
