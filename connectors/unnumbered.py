@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from analytics.records import AccountRecord, Record
 from connectors.bank_csv.profile import Profile, built_in_profiles
 
+SLASH, DIGIT = re.compile("/"), re.compile("[0-9]")
 UNNAMED = "unnamed"
 WORDS = ("CSV", UNNAMED)
 ENDS = tuple(re.compile(rf"(.+?)(/[A-Z]{{3}})?({number})") for number in ("", "[2-9]", "[1-9][0-9]"))
@@ -53,8 +54,8 @@ def _spelled(account: AccountRecord, words: Mapping[str, str]) -> str | None:
 def _is_by_name(account: AccountRecord, words: Mapping[str, str]) -> bool:
     """Whether the key is such a word and a name: that of the account, or one without a digit."""
     key, name = _squeezed(account.stable_key).removesuffix(f"/{account.currency}"), _squeezed(account.name or "")
-    titles = [key[slash.end() :] for slash in re.finditer("/", key) if key[: slash.start()] in words]
-    return any(title and (title == name or not re.search("[0-9]", title)) for title in titles)
+    titles = [key[slash.end() :] for slash in SLASH.finditer(key) if key[: slash.start()] in words]
+    return any(title and (title == name or not DIGIT.search(title)) for title in titles)
 
 
 @cache

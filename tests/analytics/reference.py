@@ -32,7 +32,7 @@ def rate(currency: str, day: date, rates: list[Row]) -> Fraction | None:
     return None if last is None else Fraction(cast(Decimal, last))
 
 
-def converted(amount: Decimal, *, source: str, target: str, day: date, rates: list[Row]) -> Fraction | None:
+def converted(amount: Decimal | Fraction, *, source: str, target: str, day: date, rates: list[Row]) -> Fraction | None:
     """Half to even at the target's digits: `round` of a fraction does just that; None without a rate."""
     if source == target:
         return Fraction(round(Fraction(amount), DIGITS.get(target, 2)))

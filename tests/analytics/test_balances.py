@@ -156,8 +156,7 @@ def of_day(account: Row, rows: list[Row], day: date, rates: list[Row]) -> Fracti
                 balance -= Fraction(reference.amount_of(row))
             else:
                 balance -= reference.home_amount(row, str(account["currency"]), rates) or 0
-    exact = {"amount": Decimal(balance.numerator) / Decimal(balance.denominator), "booking_date": day}
-    return reference.home_amount({**exact, "currency": account["currency"]}, "EUR", rates)
+    return reference.converted(balance, source=str(account["currency"]), target="EUR", day=day, rates=rates)
 
 
 @pytest.mark.requirement("balances.points")
