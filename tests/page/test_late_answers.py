@@ -388,6 +388,28 @@ def test_a_place_that_could_not_be_had_comes_by_itself_once_the_service_answers_
     complaints[:] = [told for told in complaints if "ERR_FAILED" not in told]
 
 
+TYPED_AT_ONCE = """
+new MutationObserver((_, observer) => {
+  const note = document.getElementById("own-note");
+  if (!note) return;
+  observer.disconnect();
+  note.value = "for Kim";
+  note.dispatchEvent(new InputEvent("input", { bubbles: true }));
+}).observe(document.body, { childList: true, subtree: true });
+"""
+
+
+@pytest.mark.requirement("page.own_words")
+def test_what_is_typed_before_the_first_paint_of_a_note_stays(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=spotify")
+    page.evaluate(TYPED_AT_ONCE)
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    expect(dialog.get_by_role("button", name="Save the note")).to_be_enabled()
+    expect(dialog.get_by_label("Note", exact=True)).to_have_value("for Kim")
+    dialog.get_by_label("Note", exact=True).fill("")  # as it was
+
+
 @pytest.mark.requirement("page.own_words")
 @pytest.mark.sampled
 def test_a_note_that_cannot_be_saved_is_said_in_its_dialog_and_held(signed_in: Opening, complaints: list[str]) -> None:

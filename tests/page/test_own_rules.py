@@ -86,6 +86,8 @@ def rule_of(page: Page, words: dict[str, str], value: str, place: str, tag: str 
     expect(form.get_by_text(words["tag_hint"])).to_have_count(1 if tag else 0)
     form.get_by_role("button", name=words["add"]).click()
     expect(form).to_have_count(0)
+    added = lines(page).filter(has_text=re.compile(rf"\b{re.escape(value)}\b"))  # in the list, which is read anew
+    expect(added).not_to_have_count(0)
 
 
 def lines(page: Page) -> Locator:

@@ -31,7 +31,7 @@ function Note({ said, keep, path }) {
   useEffect(() => {
     if (note !== said) return void drafts.set(path, note);
     drafts.delete(path);
-    setTyped();
+    setTyped((now) => (now === said ? undefined : now)); // what was typed since this was drawn stays
   }, [note, said]);
   const save = async () => (await keep({ note: note || null })) && drafts.get(path) === note && drafts.delete(path);
   useEvents({ beforeunload: (event) => drafts.size > 0 && event.preventDefault() });
