@@ -36,6 +36,10 @@ class InvalidRecord(Saying):
     """The source states something that cannot be a booking, or does not say whose booking it is."""
 
 
+UNNAMED = "unnamed"
+"""The key of an account of which its file says nothing at all."""
+
+
 class AccountRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An account as its source names it; `stable_key` is the IBAN (compact form) where there is one, else the source's
     own lasting key (bank code/number, card number with its middle hidden). `is_anonymous` says that the source does not

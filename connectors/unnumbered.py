@@ -7,11 +7,10 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from analytics.records import AccountRecord, Record
+from analytics.records import UNNAMED, AccountRecord, Record
 from connectors.bank_csv.profile import Profile, built_in_profiles
 
 SLASH, DIGIT = re.compile("/"), re.compile("[0-9]")
-UNNAMED = "unnamed"
 WORDS = ("CSV", UNNAMED)
 ENDS = tuple(re.compile(rf"(.+?)(/[A-Z]{{3}})?({number})") for number in ("", "[2-9]", "[1-9][0-9]"))
 """The word, the currency where each has an account, and the number of a second account of the word (`N26 2`)."""

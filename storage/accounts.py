@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from analytics.records import AccountKind, AccountRecord
+from analytics.minor_digits import in_digits
+from analytics.records import UNNAMED, AccountKind, AccountRecord
 from storage import connections
 from storage.connections import SHARED, StoredConnection
 from storage.database import Row, Session, add_row_unless_there, set_values
 
-UNNAMED = "unnamed"  # the key of an account that its file does not name at all
+NAME_CHARACTERS_MAX = 140  # as of the names that sources give
 COLUMNS = (
     "id, connection_id, stable_key, iban, former_ibans, coalesce(given_name, name) AS said_name, kind, currency,"
     " bank_name, bic, balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden, perhaps_same_as,"
@@ -156,6 +157,16 @@ def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
         if found:
             return found[0]
     raise AccountUnknown
+
+
+def is_name(text: str) -> bool:
+    """Whether a user may give an account this name."""
+    return bool(text.strip()) and text.isprintable() and len(text) <= NAME_CHARACTERS_MAX
+
+
+def is_credit_line(amount: Decimal, currency: str) -> bool:
+    """Whether a user may say that an account in this currency can go below zero by this amount."""
+    return amount >= 0 and amount == in_digits(amount, currency)
 
 
 def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:

@@ -16,7 +16,7 @@ from lxml import etree
 from msgspec import Struct, field
 
 from analytics.messages import message
-from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from analytics.records import UNNAMED, AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt.entry import Own, read_amount, read_day, read_entry
 from connectors.camt.texts import Texts, local_name, read_entry_texts, read_texts, text
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
@@ -154,7 +154,7 @@ def _own_account(statement: _OpenStatement, entry: Texts) -> Own:
     except ValueError:
         last_day = None  # only needed for an entry without a date, which is then refused
     return Own(
-        key=compact_iban(written) or clean_key(number) or clean(text(header, "Acct/Nm")) or "unnamed",
+        key=compact_iban(written) or clean_key(number) or clean(text(header, "Acct/Nm")) or UNNAMED,
         iban=iban,
         bic=bic,
         currency=currency.upper() if currency else currency_of(iban, bic),
@@ -183,7 +183,7 @@ def _account(statement: _OpenStatement) -> AccountRecord:
         kind=_KINDS.get(text(header, "Acct/Tp/Cd") or ""),
         bank_name=clean(text(header, f"{servicer}/Nm", f"{servicer}/NmAndAdr/Nm", f"{servicer}/CmbndId/Nm")),
         bic=own.bic,
-        is_anonymous=own.key == "unnamed",
+        is_anonymous=own.key == UNNAMED,
     )
 
 

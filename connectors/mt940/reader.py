@@ -14,7 +14,7 @@ from typing import BinaryIO
 from msgspec import Struct, field
 
 from analytics.messages import message
-from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from analytics.records import UNNAMED, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
 from connectors.mt940.field_86 import read_details
@@ -204,7 +204,7 @@ def _account(statement: _OpenBlock) -> AccountRecord:
     bic = parse_bic(prefix[1]) if prefix else None
     currency = currency or currency_of(iban, bic)
     key = iban or clean(compact)
-    return AccountRecord(stable_key=key or "unnamed", currency=currency, iban=iban, bic=bic, is_anonymous=key is None)
+    return AccountRecord(stable_key=key or UNNAMED, currency=currency, iban=iban, bic=bic, is_anonymous=key is None)
 
 
 def _close_statement(statement: _OpenBlock) -> Iterator[Record]:

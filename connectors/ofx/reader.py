@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from analytics.messages import Message, message
 from analytics.minor_digits import MINOR_DIGITS_USUAL as USUAL_DIGITS
 from analytics.minor_digits import in_digits, minor_digits
-from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from analytics.records import UNNAMED, AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX
@@ -246,7 +246,7 @@ class _TagReader(Struct):
         is_damaged = not has_tag and any(key.startswith(aggregate) for key in self.statement)
         if number is None and (is_damaged or not has_booking):
             raise self._malformed("a statement names no account")
-        number = number or "unnamed"
+        number = number or UNNAMED
         bank = clean(self._text(f"{aggregate}.BANKID")) or clean(self._text(f"{aggregate}.BROKERID"))
         iban = parse_iban(number) or (compact_iban(number) if parse_bic(bank) else None)
         kind = _KINDS.get(self._text(f"{aggregate}.ACCTTYPE").upper())
@@ -261,7 +261,7 @@ class _TagReader(Struct):
             kind=kind,
             bank_name=self.bank_name,
             bic=parse_bic(bank),
-            is_anonymous=number == "unnamed",
+            is_anonymous=number == UNNAMED,
         )
 
     def _provider_id(self, fitid: str | None, day: date, amount: Decimal) -> str | None:

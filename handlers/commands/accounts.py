@@ -4,8 +4,6 @@ import re
 from datetime import date
 from decimal import Decimal
 
-from analytics.minor_digits import in_digits
-from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
 from handlers.json_shapes import money_text
@@ -49,9 +47,9 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
     chosen = accounts.resolve(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
-        if not name or len(name) > limits.NAME_CHARACTERS_MAX or not name.isprintable():
+        if not accounts.is_name(name):
             raise CommandError(
-                f"The name of an account has 1 to {limits.NAME_CHARACTERS_MAX} characters, all printable."
+                f"The name of an account has 1 to {accounts.NAME_CHARACTERS_MAX} characters, all printable."
             )
     services.everybody.atomically(
         lambda session: accounts.rename(session, user_id=user.id, account_id=chosen.id, name=name)
@@ -65,7 +63,7 @@ def set_credit_line(services: Services, report: Report, *, user: User, account: 
     record; None restores what the bank says."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     line = Decimal(amount) if amount is not None and AMOUNT.fullmatch(amount) else None
-    if amount is not None and (line is None or line < 0 or line != in_digits(line, chosen.currency)):
+    if amount is not None and (line is None or not accounts.is_credit_line(line, chosen.currency)):
         raise CommandError("A credit line is 0 or more, such as 500, in the digits of the account's currency.")
 
     def work(session: Transaction) -> None:

@@ -71,10 +71,10 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
     user_id = owner_of(request)
     currency = _find(services, request.principal, id).currency
     line = Decimal(str(body["creditLine"])) if body.get("creditLine") is not None else None
-    if line is not None and line != in_digits(line, currency):
+    if line is not None and not accounts.is_credit_line(line, currency):
         raise BadRequest("creditLine: has more digits after the point than {currency}", currency=currency)
     name = body.get("name")
-    if name is not None and not (name.strip() and name.isprintable()):
+    if name is not None and not accounts.is_name(name):
         raise BadRequest("name: must have printable characters")
 
     def work(session: Transaction) -> None:

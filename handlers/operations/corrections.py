@@ -1,17 +1,18 @@
 """POST, GET and DELETE /corrections: a category given to one booking, remembered for all bookings of its
 counterpart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import ChosenCategory, comparable_value, correction_keys
 from auth.principal import Principal
+from auth.scopes import WRITE_ACCOUNTS
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
-from handlers.operations.selection import owner_of, readable_booking
+from handlers.operations.selection import owner_of, readable_booking, sight_of
 from handlers.operations.words import changed_rows
 from handlers.web.errors import BadRequest, NotFound
 from handlers.web.request import Request
@@ -49,7 +50,8 @@ def create_correction(
         some = _about(session, user_id, key)
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=some)
         changed = changed_rows.seen(changed, request.principal)
-        decided = [row for row in _decided(session, user_id, key) if request.principal.covers(row["account_id"])]
+        sees = sight_of(session, request.principal)
+        decided = [row for row in _decided(session, user_id, key) if sees(row["account_id"])]
         rows = changed_rows.examples(session, request, changed, include)
         return {**_shape(key, choice, decided), "changed": changed.height, **rows}
 
@@ -61,11 +63,11 @@ def list_corrections(services: Services, request: Request) -> Json:
     nothing but bookings that the caller may not read."""
     user_id, caller = owner_of(request), request.principal
     with services.of(user_id).transaction() as session:
-        known = rules.corrections(session, user_id)
+        known, sees = rules.corrections(session, user_id), sight_of(session, caller)
         shapes = [
-            _shape(key, choice, [row for row in _decided(session, user_id, key) if caller.covers(row["account_id"])])
+            _shape(key, choice, [row for row in _decided(session, user_id, key) if sees(row["account_id"])])
             for key, choice in known.items()
-            if is_seen(session, caller, key)
+            if is_seen(session, caller, sees, key)
         ]
     return {"corrections": sorted(shapes, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
@@ -90,12 +92,13 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     return services.change(user_id, work)
 
 
-def is_seen(session: Session, caller: Principal, key: str) -> bool:
-    """Whether the correction with this key is about some booking that the caller may read, or about none at all."""
-    if caller.coverage is None:
+def is_seen(session: Session, caller: Principal, sees: Callable[[str], bool], key: str) -> bool:
+    """Whether the correction with this key is about some booking of an account that the caller `sees`, or about none
+    at all."""
+    if caller.coverage is None and WRITE_ACCOUNTS in caller.scopes:
         return True
     about = transactions.rows_by_id(session, caller.user_id, _about(session, caller.user_id, key)).values()
-    return not about or any(caller.covers(row["account_id"]) for row in about)
+    return not about or any(sees(row["account_id"]) for row in about)
 
 
 def _about(session: Session, user_id: str, key: str) -> list[str]:

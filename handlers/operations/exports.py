@@ -128,7 +128,8 @@ def _said(session: Session, caller: Principal) -> Iterator[str]:
     """All that the user has said and that the caller may read elsewhere, too."""
     of_accounts, of_payments = WRITE_ACCOUNTS in caller.scopes, READ_CASHFLOW in caller.scopes
     kinds = KINDS.difference(() if of_accounts else OF_ACCOUNTS, () if of_payments else OF_PAYMENTS)
-    seen = SeenWords(kinds, sight_of(session, caller), partial(is_seen, session, caller))
+    sees = sight_of(session, caller)
+    seen = SeenWords(kinds, sees, partial(is_seen, session, caller, sees))
     return portable.lines(session, caller.user_id, seen)
 
 

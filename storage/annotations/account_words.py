@@ -26,9 +26,9 @@ from storage.annotations.named_accounts import NamedAccounts
 from storage.annotations.word_lines import ALL, CANNOT_BE_READ, Json, SeenWords
 from storage.database import Session, Transaction
 from storage.importing import contributions, same_accounts
+from storage.notices import looks
 from storage.recurring import added, decisions
 
-NAME_CHARACTERS_MAX = 140  # as of the names that sources give accounts
 FIRST_YEAR = 1900  # of balances
 
 Owned = Mapping[str, StoredAccount]
@@ -142,11 +142,11 @@ class _Taking:
         name, line = entry.get("name"), entry.get("creditLine")
         amount = None if line is None else word_lines.money(line)
         account = self._account(entry)
-        if name is not None and not (name.strip() and name.isprintable() and len(name) <= NAME_CHARACTERS_MAX):
+        if name is not None and not accounts.is_name(name):
             raise ValueError("not a name")
         if account is None:
             return
-        if amount is not None and not (amount >= 0 and amount == in_digits(amount, account.currency)):
+        if amount is not None and not accounts.is_credit_line(amount, account.currency):
             raise ValueError("not a credit line")
         named, lined = self._given[account.id]
         if name is not None and named is None:
@@ -154,6 +154,7 @@ class _Taking:
             self.taken.count += 1
         if amount is not None and lined is None:
             accounts.set_credit_line(self.session, user_id=self.user_id, account_id=account.id, amount=amount)
+            looks.look_by(self.session, self.user_id, self.now.date())
             self.taken.count += 1
         if entry.get("isHidden") is True and not account.is_hidden:
             same_accounts.hide(self.session, user_id=self.user_id, account_id=account.id, is_hidden=True, now=self.now)

@@ -195,8 +195,11 @@ def _update(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], r
 def accounts_of(session: Session, user_id: str) -> dict[str, str]:
     """For each account id, the id of the account that it is now or has become a part of; also by `by_number`, for
     annotations imported before the account."""
+    return _present(session, user_id, accounts.every(session, user_id))
+
+
+def _present(session: Session, user_id: str, owned: Sequence[StoredAccount]) -> dict[str, str]:
     aliases = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
-    owned = accounts.every(session, user_id)
     return {
         **{number: ids[-1] for number, ids in _by_numbers(owned).items()},
         **{row["source_id"]: row["account_id"] for row in aliases},
@@ -233,7 +236,8 @@ def _candidates(
 ) -> list[tuple[str, Anchor, list[str]]]:
     """For each of these annotations whose booking's id is gone: that id, its anchor, and the ids of the matching
     bookings in the order of `order`."""
-    whose, of_number = accounts_of(session, user_id), _by_numbers(accounts.every(session, user_id))
+    owned = accounts.every(session, user_id)
+    whose, of_number = _present(session, user_id, owned), _by_numbers(owned)
     found = []
     for id_, anchor in gone.items():
         account = whose.get(anchor.account_id)

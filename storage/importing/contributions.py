@@ -55,11 +55,6 @@ class Contribution(Struct, frozen=True, kw_only=True):
     imported_at: datetime
     told_of: str | None = None
 
-    @property
-    def is_said_by_the_person(self) -> bool:
-        """Whether it is nothing but what the user said of a balance."""
-        return all(each.statement.sequence == BY_THE_PERSON and not each.bookings for each in self.blocks)
-
 
 def corrected(session: Session, user_id: str, account_id: str) -> dict[str, str]:
     """The ids of bookings of the account of which some file said that the bank has deleted them, or replaced them by

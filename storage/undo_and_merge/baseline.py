@@ -38,6 +38,11 @@ def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
         )
 
 
+def account_ids(session: Session, user_id: str) -> list[str]:
+    """The ids of the user's accounts that have a baseline."""
+    return [row["id"] for row in session.rows("SELECT id FROM earlier_accounts WHERE user_id = $1", user_id)]
+
+
 def forget(session: Session, user_id: str, account_id: str) -> None:
     session.execute("DELETE FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
     for table in TABLES:

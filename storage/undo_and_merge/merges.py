@@ -59,9 +59,9 @@ def merge(
     session: Transaction, *, user: User, source_id: str, target_id: str, continues: bool = False, now: datetime
 ) -> Rebuilt:
     """Merge the source account into the target: the target holds the bookings of both, each once, and later imports of
-    the source go to the target. `continues` says that the bank has given the
-    account a new IBAN: the target then has both IBANs, and shows the one with the latest bookings. What the user has
-    set for the source is kept for `separate`. Raises NotOneAccount."""
+    the source go to the target. `continues` says that the bank has given the account a new IBAN: the target then has
+    both IBANs, and shows the one with the latest bookings. What the user has set for the source is kept for `separate`.
+    Raises NotOneAccount."""
     session.hold(user.id)
     is_new_iban = check_mergeable(session, user.id, source_id=source_id, target_id=target_id, continues=continues)
     (settings,) = settings_of(session, user.id, [source_id])

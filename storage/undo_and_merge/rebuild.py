@@ -184,8 +184,8 @@ def rebuild(
 def _told_by_sources(session: Session, user_id: str, reported: Sequence[Contribution]) -> list[Contribution]:
     """These contributions without those to accounts of which nobody tells any more but their user, who has said what
     they held; those are forgotten."""
-    told = {each.account_id for each in reported if not each.is_said_by_the_person}
-    told.update(row["id"] for row in session.rows("SELECT id FROM earlier_accounts WHERE user_id = $1", user_id))
+    told = {each.account_id for each in reported if contributions.said_of(each) is None}
+    told.update(baseline.account_ids(session, user_id))
     alone = [each for each in reported if each.account_id not in told]
     if alone:
         contributions.forget(session, user_id, alone)

@@ -13,7 +13,7 @@ from auth.scopes import ALL_SCOPES
 from handlers.work.sync.statement_files import keep_account_words
 from storage.annotations import portable
 from storage.annotations.word_lines import InvalidWords
-from storage.database import Transaction
+from storage.database import Transaction, put_row
 from storage.importing import derivation
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
@@ -172,6 +172,31 @@ def test_an_app_gets_of_everything_what_it_may_read_elsewhere(holder: Holder, mi
     content = client.get("/transactions/export", params=EVERYTHING).text
     assert ('"note": "one"' in content) is (missing != "write:accounts"), "its account is hidden"
     assert {json.loads(line).get("kind") for line in content.splitlines()} - {None} == kinds
+
+
+@pytest.mark.requirement("words.exports")
+def test_a_correction_of_a_payee_of_a_hidden_account_is_told_as_that_account_is(holder: Holder) -> None:
+    brings(holder)
+    till = by_name(holder)["Till"]["id"]
+    assert writer(holder).post("/corrections", json={"transactionId": till, "category": "HEALTH"}).is_success
+    without = writer(holder, sorted(set(ALL_SCOPES) - {"write:accounts"}))
+    assert len(without.get("/corrections").json()["corrections"]) == 1
+    says(holder)  # and hides its account
+    assert without.get("/corrections").json()["corrections"] == []
+    assert "till" not in without.get("/transactions/export", params=EVERYTHING).text.casefold()
+    assert len(writer(holder).get("/corrections").json()["corrections"]) == 1
+
+
+@pytest.mark.requirement("words.portable")
+def test_a_credit_line_that_is_brought_is_looked_at_like_one_that_is_said(service: Service, holder: Holder) -> None:
+    brings(holder)
+    says(holder)
+    other, database = service.newcomer(), service.services.everybody
+    brings(other)
+    asked = "SELECT due_on FROM notice_looks WHERE user_id = $1"
+    put_row(database, "notice_looks", ["user_id"], user_id=other.user.id, accounts="{}", is_past=False, life="")
+    assert read(other, [line for line in exported(holder) if '"kind": "account"' in line]) == (3, 0)
+    assert [row["due_on"] for row in database.rows(asked, other.user.id)] == [service.services.clock.today()]
 
 
 @pytest.mark.requirement("words.portable")

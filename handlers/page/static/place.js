@@ -8,8 +8,6 @@ export const BASE = told.base ?? "";
 /** The address of the sign-in pages, and the public address of the service, as the settings of the server say. */
 export const AUTH_URL = told.auth ?? "";
 export const PUBLIC_URL = told.public ?? "";
-/** What this page may ask for at most: every scope of the contract. */
-export const SCOPES = told.scopes ?? "";
 
 const CHANGED = "placechange";
 const THEIR_OWN = ["wheel", "touchstart", "pointerdown", "keydown"];
