@@ -195,7 +195,7 @@ def test_a_credit_line_that_is_brought_is_looked_at_like_one_that_is_said(servic
     brings(other)
     asked = "SELECT due_on FROM notice_looks WHERE user_id = $1"
     put_row(database, "notice_looks", ["user_id"], user_id=other.user.id, accounts="{}", is_past=False, life="")
-    assert read(other, [line for line in exported(holder) if '"kind": "account"' in line]) == (3, 0)
+    assert read(other, [line for line in exported(holder) if '"creditLine"' in line]) == (2, 0)
     assert [row["due_on"] for row in database.rows(asked, other.user.id)] == [service.services.clock.today()]
 
 
