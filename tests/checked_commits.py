@@ -1,5 +1,6 @@
 """Commits that are checked: what each leaves in a user's first answers is what the tables say."""
 
+import zlib
 from collections.abc import Collection, Sequence
 from datetime import date
 from io import BytesIO
@@ -78,10 +79,15 @@ def check_recurring(session: Session, user_id: str, told: Recurring) -> None:
 def told(newest: bytes) -> list[object]:
     """What first answers hold, frames as their rows: of equal frames neither the order of groups nor the bytes between
     columns are the same."""
-    members: list[object] = msgspec.msgpack.decode(newest)
+    lines, *members = msgspec.msgpack.decode(newest)
     return [
-        sorted(pl.read_ipc_stream(BytesIO(each)).rows(), key=repr) if isinstance(each, bytes) else each
-        for each in members
+        msgspec.msgpack.decode(zlib.decompress(lines)),
+        *(
+            sorted(pl.read_ipc_stream(BytesIO(zlib.decompress(each))).rows(), key=repr)
+            if isinstance(each, bytes)
+            else each
+            for each in members
+        ),
     ]
 
 

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ from storage.database import Database, Row, Session, put_row, set_values, state_
 from storage.recurring.known_until import KnownDays
 from storage.transactions import LIST_COLUMNS, Selection
 
-FORM = 6  # raised when rows are written in another form
+FORM = 7  # raised when rows are written in another form
 NEWEST_MAX = 100
 SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""
@@ -55,17 +55,22 @@ _COLUMNS = LIST_COLUMNS.split(", ")
 FACTS = 6  # of these columns that are no such texts
 
 
-class Newest(Struct, frozen=True, array_like=True):
-    """The newest bookings in the order of the list, the number of all bookings of each account, and two frames that
-    Arrow packs: sums by month, and what a snapshot counts from the day `since` on. They are
-    None where they would be very large, the latter also where some booking of the user is divided into parts. Hidden
-    accounts are left out."""
+class Newest(Struct, frozen=True, array_like=True, dict=True):
+    """The newest bookings in the order of the list, the number of all bookings of each account, and two frames: sums by
+    month, and what a snapshot counts from the day `since` on. They are None where they would be very large, the latter
+    also where some booking of the user is divided into parts. Hidden accounts are left out. Each is unpacked where it
+    is asked for."""
 
-    lines: Sequence[msgspec.Raw]  # each a _Line, which takes the time of the others only where it is shown
+    packed_lines: bytes
     counts: Mapping[str, int]
     packed_sums: bytes | None
     since: date | None
     packed_recent: bytes | None
+
+    @cached_property
+    def lines(self) -> Sequence[msgspec.Raw]:
+        """The newest bookings, each a _Line, which takes the time of the others only where it is shown."""
+        return _LINES.decode(zlib.decompress(self.packed_lines))
 
     @property
     def sums(self) -> pl.DataFrame | None:
@@ -154,7 +159,7 @@ class Begun(NamedTuple):
             accounts=owned,
             statuses=statuses,
             has_parts=has_parts,
-            newest=_NEWEST.decode(zlib.decompress(packed)) if packed is not None else None,
+            newest=_NEWEST.decode(packed) if packed is not None else None,
             data_version=self.row["data_version"],
             packed_recurring=self.row["recurring"],
         )
@@ -162,6 +167,7 @@ class Begun(NamedTuple):
 
 _ACCOUNTS = msgspec.msgpack.Decoder(tuple[list[StoredAccount], dict[str, Status], bool])
 _NEWEST = msgspec.msgpack.Decoder(Newest)
+_LINES = msgspec.msgpack.Decoder(list[msgspec.Raw])
 _LINE = msgspec.msgpack.Decoder(_Line)
 _RECURRING = msgspec.msgpack.Decoder(Recurring)
 
@@ -204,7 +210,7 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     of_shown = {"shown": " ".join([*(each.id for each in shown), _currency_of(session, user_id, shown)])}
     if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", {**of_before, **of_shown}, **said):
         return
-    bookings = zlib.compress(newest_of(session, user_id, shown, has_parts=has_parts), 1)
+    bookings = newest_of(session, user_id, shown, has_parts=has_parts)
     said |= {**of_shown, "bookings_state": state, "bookings": bookings}
     if not set_values(session, "first_answers", of_before, **said):
         put_row(session, "first_answers", ["user_id"], **{**of_before, "recurring": None, **said})
@@ -241,7 +247,7 @@ def newest_of(session: Session, user_id: str, shown: Sequence[StoredAccount], *,
     in_currency = [account.id for account in shown if account.currency == currency]
     return msgspec.msgpack.encode(
         (
-            [(*line[:FACTS], line[FACTS:]) for line in lines],
+            zlib.compress(msgspec.msgpack.encode([(*line[:FACTS], line[FACTS:]) for line in lines]), 1),
             dict(bookings["account_id"].value_counts().sort("account_id").iter_rows()),
             _packed(sums_by_month(bookings, currency=currency, accounts=in_currency)),
             since,
@@ -264,11 +270,11 @@ def _packed(frame: pl.DataFrame | None) -> bytes | None:
         return None
     packed = BytesIO()
     frame.write_ipc_stream(packed)
-    return packed.getvalue()
+    return zlib.compress(packed.getvalue(), 1)
 
 
 def _unpacked(packed: bytes | None) -> pl.DataFrame | None:
-    return pl.read_ipc_stream(BytesIO(packed)) if packed is not None else None
+    return pl.read_ipc_stream(BytesIO(zlib.decompress(packed))) if packed is not None else None
 
 
 @lru_cache(maxsize=1_000)

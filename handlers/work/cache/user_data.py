@@ -18,7 +18,7 @@ from handlers.web.request import Answer
 from handlers.work.cache.entries import Entries, Render, Shown, fit_copy, frame_bytes, with_leaf
 from storage.accounts import StoredAccount
 from storage.annotations.annotation import OwnWords
-from storage.changes.first_answers import FirstAnswers, Newest, Recurring
+from storage.changes.first_answers import NEWEST_MAX, FirstAnswers, Newest, Recurring
 from storage.connections import Status
 from storage.database import Row
 from storage.transactions import Selection, for_search
@@ -108,7 +108,7 @@ class UserData:
         """The approximate memory that all of it takes, in bytes; computed for every new answer."""
         of_entries = self.entries.size if Need.LIST in self.loaded else 0
         known = self._newest
-        newest = LINE_BYTES * len(known.lines) if known is not None else 0
+        newest = LINE_BYTES * min(len(known), NEWEST_MAX) if known is not None else 0
         return BASE_BYTES + newest + 500 * len(self.accounts) + of_entries + self._loaded_bytes + self._answer_bytes
 
     def __getattr__(self, name: str) -> Any:
