@@ -218,11 +218,13 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
 
 def write(database: Database, user_id: str) -> None:
     """Write the first answers of a user who has none, or none that are true."""
+    database.atomically(lambda session: settle_anew(session, user_id))
 
-    def work(session: Session) -> None:
-        settle(session, user_id, before=-1, state=state_in(session, user_id), written=SHOWING_BOOKINGS)
 
-    database.atomically(work)
+def settle_anew(session: Session, user_id: str) -> None:
+    """Write the first answers of a user in a transaction that changes nothing else of them, or that has filled an empty
+    store."""
+    settle(session, user_id, before=-1, state=state_in(session, user_id), written=SHOWING_BOOKINGS)
 
 
 def remember(session: Session, user_id: str, state: int, found: Recurring) -> None:

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import polars as pl
 
 from storage import store_facts, users
+from storage.changes import first_answers
 from storage.database import NOBODY, Database, Session, StoreError, columns_of
 from storage.row_owners import OF_ALL, OF_USERS
 
 UNFINISHED = "a store is being moved here"
 MADE_THERE = ("schema_version", "documents", "user_names")  # tables that the target fills itself
-MOVED = {table: column for table, column in OF_USERS.items() if table != "first_answers"}  # which changes write anew
+MOVED = {table: column for table, column in OF_USERS.items() if table != "first_answers"}  # which are written anew
 TYPES: dict[str, pl.DataType] = {
     "VARCHAR": pl.String(),
     "BIGINT": pl.Int64(),
@@ -61,6 +62,7 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
                 session.execute("SET LOCAL statement_timeout = 0")
                 for table, column in MOVED.items():
                     session.append(table, _rows(source, table, schemas[table], column, user_id))
+                first_answers.settle_anew(session, user_id)
     for number, user_id in enumerate(user_ids):
         progress(len(user_ids) + number, 2 * len(user_ids))
         for table, column in MOVED.items():

@@ -1,22 +1,25 @@
 """What the first request of each user costs, asked without sockets: the processor time of this process in all threads.
 
-    python tests/benchmarks/first_touch.py [--rows 1000000] [--rows-each 1000] [--rounds 15] [--beside]
+    python tests/benchmarks/first_touch.py [--rows 1000000] [--rows-each 1000] [--rounds 15] [--beside] [--postgresql]
 
 Every user asks one thing once, after two others have asked everything; then the same again, which is kept. One of those
 two asks it as often, too, with everything in memory but the answers. Where there are too few users, as with long
 histories, each is forgotten before they ask, but for their tokens. Below each operation stand the statements that its
 first request put to the store, with the processor time of each. `--beside` asks the same of FastAPI over SQLite, with
-the same rows, after each of these requests; that needs `pip install fastapi sqlalchemy`.
+the same rows, after each of these requests; that needs `pip install fastapi sqlalchemy`. With `--postgresql`, both ask
+a PostgreSQL of their own, whose processor time is not counted; that needs `pip install 'psycopg[binary]'`, too.
 """
 
 import argparse
 import asyncio
+import os
+import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -29,8 +32,11 @@ from handlers import server  # noqa: E402 - after the line above
 from handlers.settings import load  # noqa: E402
 from handlers.work.services import open_services  # noqa: E402
 from storage.engines.duckdb_session import Cursor  # noqa: E402
+from storage.engines.postgresql_session import Statements  # noqa: E402
 from tests.benchmarks.bench.data import Size  # noqa: E402
+from tests.benchmarks.bench.servers import called  # noqa: E402
 from tests.benchmarks.bench.store import Audience, Someone, filled  # noqa: E402
+from tests.benchmarks.peers import postgresql  # noqa: E402
 from tests.benchmarks.unrestricted import Silent  # noqa: E402
 
 PATHS = {
@@ -55,24 +61,40 @@ def main() -> None:
     parser.add_argument("--rows-each", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--beside", action="store_true")
+    parser.add_argument("--postgresql", action="store_true")
     arguments = parser.parse_args()
-    for name in ("rows", "execute", "frame"):
-        setattr(Cursor, name, _timed(getattr(Cursor, name)))
-    with TemporaryDirectory(prefix="bankdata-first-touch-") as name:
-        size = Size(rows=arguments.rows, rows_each=arguments.rows_each)
-        audience = filled(Path(name), size, Silent())
-        rival = rival_of(Path(name), size, audience) if arguments.beside else None
-        asyncio.run(measured(Path(name), audience, arguments.rounds, rival))
+    for name, session in product(("rows", "execute", "frame"), (Cursor, Statements)):
+        setattr(session, name, _timed(getattr(session, name)))
+    with TemporaryDirectory(prefix="bankdata-first-touch-") as name, ExitStack() as stack:
+        folder, size = Path(name), Size(rows=arguments.rows, rows_each=arguments.rows_each)
+        audience = filled(folder / "duckdb", size, Silent())
+        data = _moved(stack, folder) if arguments.postgresql else folder / "duckdb"
+        store = "postgresql" if arguments.postgresql else "sqlite"
+        rival = rival_of(stack, folder / "fastapi", size, audience, store) if arguments.beside else None
+        asyncio.run(measured(data, audience, arguments.rounds, rival))
 
 
-def rival_of(folder: Path, size: Size, audience: Audience) -> Any:
-    """FastAPI over SQLite with the same rows, for the same people."""
+def _moved(stack: ExitStack, folder: Path) -> Path:
+    """The data folder of a service over a PostgreSQL that runs from now on and has the rows of the DuckDB store."""
+    folder.chmod(0o711)  # the user as whom PostgreSQL runs has to get there
+    postgresql.make(folder)
+    place = stack.enter_context(postgresql.running(folder)).split()[0].removeprefix("host=")
+    os.environ["BANKDATA_DATABASE_URL"] = f"postgresql://bench@/postgres?host={place}"
+    os.environ["BANKDATA_KEYS_SECRET"] = "a secret of this measurement alone"
+    moving = called("handlers.cli", "migrate-store", "--from", folder / "duckdb", "--data", folder / "moved")
+    subprocess.run([sys.executable, *moving], check=True, stdout=subprocess.DEVNULL)
+    return folder / "moved"
+
+
+def rival_of(stack: ExitStack, folder: Path, size: Size, audience: Audience, store: str) -> Any:
+    """FastAPI over SQLite or PostgreSQL with the same rows, for the same people."""
     from tests.benchmarks.peers import fastapi_service, fill
 
-    fill.fill_sqlite(folder, size, audience.today)
+    folder.mkdir(mode=0o711)
+    {"sqlite": fill.fill_sqlite, "postgresql": fill.fill_postgresql}[store](folder, size, audience.today)
     people = {each.token: each.user_id for each in [*audience.warm, *audience.cold]}
-    engine = fastapi_service.opened("sqlite", folder, ExitStack())
-    return fastapi_service.service(engine, people, today=audience.today, in_threads=False)
+    engine = fastapi_service.opened(store, folder, stack)
+    return fastapi_service.service(engine, people, today=audience.today, in_threads=store == "postgresql")
 
 
 async def measured(folder: Path, audience: Audience, rounds: int, rival: Any) -> None:
@@ -84,7 +106,7 @@ async def measured(folder: Path, audience: Audience, rounds: int, rival: Any) ->
         rounds = min(rounds, (len(everybody) - WARM_UP) // len(PATHS))
     first, again, warm, beside = (defaultdict[str, list[float]](list) for _ in range(4))
     statements: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    with closing(open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=folder))) as services:
+    with closing(open_services(load({**os.environ, "BANKDATA_RATE_LIMIT": "off"}, data_dir=folder))) as services:
         app = server.application(services)
         for person in everybody[WARM_UP - 1 :: -1]:
             for path in (*PATHS.values(), *PATHS.values()):  # a single booking brings the others only after the list
@@ -144,7 +166,7 @@ async def spent(app: Any, person: Someone, path: str) -> float:
 
 
 def _timed(statement: Callable[..., Any]) -> Callable[..., Any]:
-    def timed(self: Cursor, sql: str, *parameters: Any, **more: Any) -> Any:
+    def timed(self: Cursor | Statements, sql: str, *parameters: Any, **more: Any) -> Any:
         began = time.thread_time()
         try:
             return statement(self, sql, *parameters, **more)

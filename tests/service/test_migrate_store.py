@@ -16,6 +16,7 @@ from handlers.work.services import open_services
 from storage import users
 from storage.bank_access import connection_keys
 from storage.bank_access.connection_keys import ConnectionKeys
+from storage.changes import first_answers
 from storage.database import Database, StoreError
 from storage.engines import moving
 from storage.notices import push_key
@@ -102,6 +103,10 @@ def test_a_move_that_breaks_off_goes_on_and_ends_with_equal_stores_and_living_to
         assert users.get_by_name(services.everybody, "STRAUSS").name == "Strauß"
         assert services.authorization.calendar.revoke(users.get_by_name(services.everybody, "eva").id)
         assert services.everybody.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
+        for user in users.everyone(services.everybody):
+            begun = first_answers.begin(services.everybody, user.id, with_bookings=True)
+            assert begun is not None
+            assert begun.row is not None  # nobody has to be read anew with their first question there
         assert [(each.name, each.date) for each in services.own_profiles.read()] == [("mine", ("YYYY",))]
 
 
