@@ -2,7 +2,7 @@
 once.
 
 A row is converted as amount * rate(to) / rate(from), both in units for one euro, in integers of 128 bits: an amount has
-at most 20 digits and a rate at most 14, so no step can overflow.
+at most 22 digits (CONVERTED_END) and a rate at most 14, so no step can overflow, nor the sum of many rows.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,6 +16,8 @@ from analytics.minor_digits import minor_digits
 EURO = "EUR"
 NO_RATES = pl.DataFrame(schema=RATES)
 AMOUNT = pl.col("amount")
+CONVERTED_END = Decimal(10) ** 17
+"""Larger than any booking, and than any balance that is no mistake."""
 
 _MONEY_SCALE = 5  # digits after the point in MONEY and FIGURE
 _EURO_RATE = 10**6  # the rate of the euro itself, in the unit of RATES
@@ -45,7 +47,7 @@ def convert(
 ) -> pl.LazyFrame:
     """The rows with `home_amount` (FIGURE): each row's `amount` in `currency`, at the rate of its `day` or the last one
     before it, rounded half to even to the currency's digits; null where either currency has no rate that day, because
-    1:1 is never assumed (decision 19).
+    1:1 is never assumed (decision 19), and for a foreign amount from CONVERTED_END on.
 
     Rows in `currency` are rounded, too, because some banks state five digits. `foreign` are the other currencies of the
     rows (`foreign_currencies`); without any, the query plan stays short.
@@ -55,7 +57,8 @@ def convert(
         return rows.with_columns(listed.alias("home_amount"))
     is_foreign = pl.col("currency") != currency
     unit = 10 ** (_MONEY_SCALE - minor_digits(currency))
-    units = _rounded_quotient(amount.to_physical() * pl.col("rate_to"), pl.col("rate_from") * unit)
+    possible = pl.when(amount.abs() < CONVERTED_END).then(amount)
+    units = _rounded_quotient(possible.to_physical() * pl.col("rate_to"), pl.col("rate_from") * unit)
     days = rows.filter(is_foreign).select("currency", day).unique()
     quoted = rates.lazy().filter(pl.col("currency").is_in([*foreign, currency]))
     return (

@@ -33,11 +33,12 @@ def rate(currency: str, day: date, rates: list[Row]) -> Fraction | None:
 
 
 def converted(amount: Decimal | Fraction, *, source: str, target: str, day: date, rates: list[Row]) -> Fraction | None:
-    """Half to even at the target's digits: `round` of a fraction does just that; None without a rate."""
+    """Half to even at the target's digits: `round` of a fraction does just that; None without a rate, and for more than
+    anybody has."""
     if source == target:
         return Fraction(round(Fraction(amount), DIGITS.get(target, 2)))
     bought, sold = rate(target, day, rates), rate(source, day, rates)
-    if bought is None or sold is None:
+    if bought is None or sold is None or abs(amount) >= 10**17:
         return None
     return Fraction(round(Fraction(amount) * bought / sold, DIGITS.get(target, 2)))
 

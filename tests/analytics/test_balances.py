@@ -145,6 +145,17 @@ def test_the_latest_points_are_given_where_there_are_too_many() -> None:
         assert (len(days), days[-1]) == (POINTS_MAX, TODAY)
 
 
+@pytest.mark.requirement("balances.rates")
+@pytest.mark.parametrize(("balance", "known"), [("-999.99", 2), ("-1000.00", 1)])
+def test_a_balance_that_nobody_has_is_unknown_in_another_currency(balance: str, known: int) -> None:
+    """1,000 yen on a dollar account were 10^17 - 1,000 dollars by these rates, which it lacked two days before."""
+    held = table(f"id | balance | currency\n a | {balance} | USD", HOLDINGS)
+    rows = bookings("account_id | booking_date | amount | currency\n a | 2026-03-30 | 1000.00 | JPY")
+    rates = quotes("currency | day | rate\n JPY | 2026-03-01 | 0.000001\n USD | 2026-03-01 | 99999999.999999")
+    found = balance_series(held, rows, days=march(29, 31), today=TODAY, currency="EUR", rates=rates)
+    assert [f"{day:%d}" for day, _ in found.points] == ["29", "31"][-known:]
+
+
 def of_day(account: Row, rows: list[Row], day: date, rates: list[Row]) -> Fraction | None:
     """The balance of one account in euro, rounded as it is listed; None without a rate."""
     balance = Fraction(Decimal(str(account["balance"])))
