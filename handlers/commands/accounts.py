@@ -117,13 +117,14 @@ def merge_accounts(
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
         report.line(
-            f"Merge {names}: {quantity(merged.bookings, 'booking')} would go there; {merged.in_both} of them are in"
-            f" both and would count once. The balance would be {balance}."
+            f"Merge {names}: {quantity(merged.bookings, 'booking')} would go there; {merged.in_both} of them"
+            f" {'is' if merged.in_both == 1 else 'are'} in both and would count once. The balance would be {balance}."
             f" {quantity(merged.access_narrowed, 'app')} would no longer see it."
         )
         return
     services.authorization.record.note(user.id, "mergeAccount")
-    report.line(f"Merged {names}: {quantity(merged.in_both, 'booking')} were in both and count once.")
+    both = "was in both and counts" if merged.in_both == 1 else "were in both and count"
+    report.line(f"Merged {names}: {quantity(merged.in_both, 'booking')} {both} once.")
     report.note(f"To take it back: bankdata accounts separate {source.id} --user {user.name}")
 
 

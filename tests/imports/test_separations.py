@@ -188,10 +188,16 @@ def test_notes_follow_their_bookings_into_a_merge_and_out_of_it(eva: Household, 
 
 
 @pytest.mark.requirement("accounts.merged")
-def test_a_merge_of_two_different_accounts_says_that_no_booking_was_in_both(eva: Household, write: Write) -> None:
-    for number, iban in (("1", GIRO), ("2", SAVINGS)):
-        told = camt(iban, f"2026-0{number}-05 | {number}.00 | A | a |", opening="0.00", closing=f"{number}.00")
-        eva.bring(write(f"{number}.xml", told))
+@pytest.mark.parametrize(
+    ("months", "of_them", "bookings"),
+    [(["01", "02"], "0 of them are", "0 bookings were"), (["01", "01"], "1 of them is", "1 booking was")],
+)
+def test_a_merge_says_how_many_bookings_were_in_both(
+    eva: Household, write: Write, months: list[str], of_them: str, bookings: str
+) -> None:
+    for month, iban in zip(months, (GIRO, SAVINGS), strict=True):
+        told = camt(iban, f"2026-{month}-05 | 1.00 | A | a |", opening="0.00", closing="1.00")
+        eva.bring(write(f"{iban}.xml", told))
     giro, savings = ids(eva)
     eva.lines.clear()
     for is_dry_run in (True, False):
@@ -201,5 +207,5 @@ def test_a_merge_of_two_different_accounts_says_that_no_booking_was_in_both(eva:
             {"user": "eva", "account": giro, "into": savings, "continues": True, "is_dry_run": is_dry_run},
             eva,
         )
-    assert "; 0 of them are in both" in eva.lines[0]
-    assert "0 bookings were in both" in eva.lines[1]
+    assert f"; {of_them} in both and would count once" in eva.lines[0]
+    assert f": {bookings} in both and count" in eva.lines[1]
