@@ -378,6 +378,14 @@ class UploadedFiles:
     def _import(
         self, report: FileImport, user: User, file: BufferedReader, choice: str | None, check: Callable[[], None]
     ) -> None:
+        self._read_and_keep(report, user, file, choice, check)  # what is read is let go, for what follows needs the room
+        report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
+        if not report.is_dry_run:
+            self.after_import(user.id)
+
+    def _read_and_keep(
+        self, report: FileImport, user: User, file: BufferedReader, choice: str | None, check: Callable[[], None]
+    ) -> None:
         chosen, today = report.layout, self._clock.today()
         profiles = [*(chosen.profiles if chosen is not None else ()), *self.profiles(user.id)]
         read = report.read(file, profiles=profiles, today=today, check=check)
@@ -390,6 +398,3 @@ class UploadedFiles:
             report.keep(session, read, user=user, connection=CONNECTION_DEFAULT, choice=choice, clock=self._clock)
 
         atomically(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
-        report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
-        if not report.is_dry_run:
-            self.after_import(user.id)
