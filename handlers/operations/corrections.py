@@ -1,9 +1,11 @@
 """POST, GET and DELETE /corrections: a category given to one booking, remembered for all bookings of its
 counterpart."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
+
+import polars as pl
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import ChosenCategory, comparable_value, correction_keys
@@ -51,7 +53,7 @@ def create_correction(
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=some)
         changed = changed_rows.seen(changed, request.principal)
         sees = sight_of(session, request.principal)
-        decided = [row for row in _decided(session, user_id, key) if sees(row["account_id"])]
+        decided = _decided(session, user_id, key, sees)
         rows = changed_rows.examples(session, request, changed, include)
         return {**_shape(key, choice, decided), "changed": changed.height, **rows}
 
@@ -65,7 +67,7 @@ def list_corrections(services: Services, request: Request) -> Json:
     with services.of(user_id).transaction() as session:
         known, sees = rules.corrections(session, user_id), sight_of(session, caller)
         shapes = [
-            _shape(key, choice, [row for row in _decided(session, user_id, key) if sees(row["account_id"])])
+            _shape(key, choice, _decided(session, user_id, key, sees))
             for key, choice in known.items()
             if is_seen(session, caller, sees, key)
         ]
@@ -127,24 +129,26 @@ def correction_id(key: str) -> str:
     return "cor_" + blake2b(key.encode(), digest_size=16).hexdigest()
 
 
-def _decided(session: Session, user_id: str, key: str) -> list[Row]:
-    """The bookings for which the correction with this key decides, the latest booking date first, with the `value` that
-    the key compares."""
+def _decided(session: Session, user_id: str, key: str, sees: Callable[[str], bool]) -> pl.DataFrame:
+    """The bookings of accounts that the caller `sees` for which the correction with this key decides, the latest
+    booking date first, with the `value` that the key compares."""
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
     rows = transactions.rows_by_correction(session, user_id, kind, column)
-    return [row for row in rows if row["value"] is not None and comparable_value(field, row["value"]) == value]
+    meant = [said for said in rows["value"].unique().drop_nulls() if comparable_value(field, said) == value]
+    seen = [id_ for id_ in rows["account_id"].unique() if sees(id_)]
+    return rows.filter(pl.col("value").is_in(meant) & pl.col("account_id").is_in(seen))
 
 
-def _shape(key: str, choice: ChosenCategory, decided: Sequence[Row]) -> Json:
+def _shape(key: str, choice: ChosenCategory, decided: pl.DataFrame) -> Json:
     """The correction as JSON; `decided` are those of its bookings that the caller may read."""
     name = "value" if key.startswith("merchant:") else "counterpart_name"
-    names = [row["merchant_name"] or row[name] for row in decided]
+    names = (merchant or said for merchant, said in decided.select("merchant_name", other=name).iter_rows())
     return {
         "id": correction_id(key),
         "name": next((name for name in names if name), key.partition(":")[2]),
         "category": choice.category,
         **({"detailedCategory": choice.detailed_category} if choice.detailed_category else {}),
         **({"ownCategoryId": choice.own_category_id} if choice.own_category_id else {}),
-        "matching": len(decided),
+        "matching": decided.height,
     }
