@@ -112,14 +112,14 @@ class Services(Struct):
     ) -> T:
         """The result of this work on the user's bookings, done as by `alone`; afterwards recurring payments are
         detected again if it has raised the data version, and was no dry run. The bookings in memory, which may be a
-        long history, are let go before, unless the work is on a single one (`is_of_one`)."""
+        long history, are let go before, also for a dry run, unless the work is on a single one (`is_of_one`)."""
 
         def work_and_look(session: Transaction) -> tuple[T, bool]:
             before = detections.present_version(session, user_id)
             result = work(session)
             return result, detections.present_version(session, user_id) != before
 
-        if not is_dry_run and not is_of_one:
+        if not is_of_one:
             self.reader.cache.take(user_id, None)
         result, is_outdated = self.alone(user_id, work_and_look, is_dry_run=is_dry_run)
         if is_outdated and not is_dry_run:
