@@ -2,13 +2,14 @@
 that it matches, and deleting the rule removes them."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import polars as pl
 
 from analytics.classification.rules import Rule, comparable_value
 from storage.annotations.annotation import fold_tag
 from storage.database import Row, Transaction
-from storage.transactions import portions
+from storage.transactions import PORTION_ROWS, portions
 
 COLUMNS = {
     "counterpartName": "counterpart_name",
@@ -30,8 +31,10 @@ def apply(
     """Store for these bookings (None: all) exactly the tags of the rules that match them, deleting others that rules
     gave, and return the ids of those with other tags than before. The user's own tags are kept apart and stay."""
     giving = [rule for rule in rules if rule.tags]
+    some = _in_portions(transaction_ids)
     query = f"SELECT transaction_id, tag, name FROM rule_tags WHERE {OF_THESE.format('transaction_id')}"
-    known = {(row["transaction_id"], row["tag"]): row["name"] for row in session.rows(query, user_id, transaction_ids)}
+    rows = chain.from_iterable(session.rows(query, user_id, ids) for ids in some)
+    known = {(row["transaction_id"], row["tag"]): row["name"] for row in rows}
     wanted: dict[tuple[str, str], str] = {}
     for row in _bookings(session, user_id, transaction_ids) if giving else ():
         values = _values(row)
@@ -42,10 +45,16 @@ def apply(
     if wanted == known:
         return []
     session.changes(user_id)
-    session.execute(f"DELETE FROM rule_tags WHERE {OF_THESE.format('transaction_id')}", user_id, transaction_ids)
-    rows = [(user_id, id_, tag, name) for (id_, tag), name in wanted.items()]
-    session.append("rule_tags", pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+    for ids in some:
+        session.execute(f"DELETE FROM rule_tags WHERE {OF_THESE.format('transaction_id')}", user_id, ids)
+    given = [(user_id, id_, tag, name) for (id_, tag), name in wanted.items()]
+    session.append("rule_tags", pl.DataFrame(given, schema=SCHEMA, orient="row"))
     return list({id_ for (id_, _tag), _name in wanted.items() ^ known.items()})
+
+
+def _in_portions(ids: Sequence[str] | None) -> list[Sequence[str] | None]:
+    """All, or these ids in portions, because all ids of a long history in one statement take some 50 MB."""
+    return [None] if ids is None else [ids[first : first + PORTION_ROWS] for first in range(0, len(ids), PORTION_ROWS)]
 
 
 def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> Iterator[Row]:

@@ -91,10 +91,11 @@ def record_removed(session: Transaction, user_id: str, rows: pl.DataFrame) -> No
         return
     present = "SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL"
     gone = rows.filter(pl.col("account_id").is_in([row["id"] for row in session.rows(present, user_id)]))
-    session.execute(
-        f"DELETE FROM removed WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND account_id IN ({present})",
-        *(user_id, gone["id"].to_list()),
-    )
+    for some in gone["id"].to_frame().iter_slices(PORTION_ROWS):
+        session.execute(
+            f"DELETE FROM removed WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND account_id IN ({present})",
+            *(user_id, some["id"].to_list()),
+        )
     session.append(
         "removed",
         gone.select("id", "account_id", user_id=pl.lit(user_id), removed_state=pl.lit(session.coming_state(user_id))),
