@@ -24,10 +24,11 @@ LEAF = ("detailed_category", "detailed_rule")
 OWN = "own_category_id"
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF, OWN)
 """What is derived of a booking and seen, most of it with the rule behind it."""
-REPORTED: dict[str, pl.DataType] = dict.fromkeys(
-    ("id", "account_id", *SEEN, *(f"old_{name}" for name in SEEN)), pl.String()
-)
-"""What is told of a booking that looks different now, with its former values."""
+REPORTED: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    **dict.fromkeys(("account_id", *SEEN, *(f"old_{name}" for name in SEEN)), pl.Categorical()),
+}
+"""What is told of a booking that looks different now, with its former values; each text stands in memory once."""
 CHARGED = [name for name in SEEN if name in CHARGES]
 """What is derived and recurring payments are found by."""
 OWN_ACCOUNT_RULE = "own-account"
@@ -147,9 +148,13 @@ def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[
             schema=schema,
         )
         derived = name_own_transfers(derivation.derive(stored), derivation.kinds)
-        write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
-        changed.append(compact(derived.filter(_differs(SEEN)).select(*REPORTED)))
-        del stored, derived
+        new = derived.filter(_differs(DERIVED))
+        names = [name for name in DERIVED if new.select(_differs([name]).any()).item()]
+        texts = ["search_text"] if "merchant_name" in names else []
+        # The columns that stay the same would only take room in the transaction
+        write(session, user_id, new.select("id", *names, *texts))
+        changed.append(compact(new.filter(_differs(SEEN)).select(*REPORTED).cast(REPORTED)))
+        del stored, derived, new
     tagged = set(rule_tags.apply(session, user_id, derivation.rules, transaction_ids))
     only_tagged = tagged.difference(*(piece["id"] for piece in changed))
     now = ", ".join(f"{name}, {name} AS old_{name}" for name in SEEN)
@@ -170,14 +175,15 @@ def apply_rules(
     rows of `derive_again` and those that got other tags. Holds the user."""
     session.hold(user_id)
     changed = _derive_again(session, user_id, transaction_ids)
-    changes = journal.change_rows(changed.filter(_differs(SEEN))["id"], "modified")
+    looks, charges = (changed.select(_differs(names)).to_series() for names in (SEEN, CHARGED))
+    changes = journal.change_rows(changed["id"].filter(looks), "modified")
     journal.record(
         session,
         user_id=user_id,
         job_id="rules",
         changes=changes,
         now=now,
-        changes_charges=not changed.filter(_differs(CHARGED)).is_empty(),
+        changes_charges=bool(charges.any()),
     )
     return changed
 
