@@ -191,12 +191,14 @@ def everything(
 
 
 def spans(session: Session, user_id: str, number: int) -> Iterator[tuple[date, date]]:
-    """All days in spans of some LISTED_AT_ONCE of the user's bookings, the latest first; one span where `number`, about
-    how many they have, is not larger. What reads them so needs memory for those of one span only."""
+    """All days in spans of whole months with some LISTED_AT_ONCE of the user's bookings, the latest first; one span
+    where `number`, about how many they have, is not larger. What reads them so needs memory for those of one span
+    only."""
     firsts, last = [date.min], date.max
     if number > LISTED_AT_ONCE:
         days = everything(session, user_id, BOOKED)["booking_date"].sort(descending=True)
-        firsts = [*days.gather_every(LISTED_AT_ONCE, LISTED_AT_ONCE - 1).unique(maintain_order=True), date.min]
+        months = days.gather_every(LISTED_AT_ONCE, LISTED_AT_ONCE - 1).dt.month_start()
+        firsts = [*months.unique(maintain_order=True), date.min]
     for first in firsts:
         yield first, last
         last = first - DAY if first > date.min else first
@@ -303,21 +305,21 @@ def ids_beginning(session: Session, user_id: str, beginning: str) -> list[str]:
 
 def ids_where(session: Session, user_id: str, column: str, is_meant: Callable[[str], bool]) -> list[str]:
     """The ids of the user's bookings, in no order, of which this column has a value that is meant."""
-    said = session.rows(f"SELECT DISTINCT {column} AS value FROM transactions WHERE user_id = $1", user_id)
-    values = [row["value"] for row in said if row["value"] is not None and is_meant(row["value"])]
-    rows = session.rows(
-        f"SELECT id FROM transactions WHERE user_id = $1 AND {column} = ANY($2::TEXT[])", user_id, values
-    )
-    return [row["id"] for row in rows]
+    query = f"SELECT DISTINCT {column} AS value FROM transactions WHERE user_id = $1"
+    said = session.frame(query, user_id, schema=columns("value"))["value"]
+    values = [value for value in said if value is not None and is_meant(value)]
+    query = f"SELECT id FROM transactions WHERE user_id = $1 AND {column} = ANY($2::TEXT[])"
+    return session.frame(query, user_id, values, schema=columns("id"))["id"].to_list()
 
 
-def rows_by_correction(session: Session, user_id: str, kind: str, value: str) -> list[Row]:
+def rows_by_correction(session: Session, user_id: str, kind: str, value: str) -> pl.DataFrame:
     """Account, merchant, counterpart's name and this `value` (a column in SQL) of each booking whose category comes
     from a correction with this kind of key (creditor, iban, merchant), the latest booking date first."""
-    return session.rows(
+    return session.frame(
         f"SELECT account_id, merchant_name, counterpart_name, {value} AS value FROM transactions"
         " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
         *(user_id, f"correction:{kind}"),
+        schema=columns("account_id, merchant_name, counterpart_name, value"),
     )
 
 

@@ -13,6 +13,7 @@ alone; so whoever has the bookings of an equal `bookings_state` in memory need n
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -24,7 +25,7 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
-from analytics.cashflow import sums_by_month
+from analytics.cashflow import SUMMED, SUMS_MAX, sums_by_month
 from analytics.frames import COUNTED
 from analytics.recurring.payment import RecurringPayment, asked_until
 from analytics.snapshot import recent_bookings
@@ -34,7 +35,7 @@ from storage.annotations import annotations
 from storage.connections import Status
 from storage.database import Database, Row, Session, put_row, set_values, state_in
 from storage.recurring.known_until import KnownDays
-from storage.transactions import LIST_COLUMNS, Selection
+from storage.transactions import LIST_COLUMNS, Selection, number_of, spans
 
 FORM = 7  # raised when rows are written in another form
 NEWEST_MAX = 100
@@ -236,24 +237,38 @@ def remember(session: Session, user_id: str, state: int, found: Recurring) -> No
 
 def newest_of(session: Session, user_id: str, shown: Sequence[StoredAccount], *, has_parts: bool) -> bytes:
     """The newest bookings of these accounts, read from the tables, as MessagePack (Newest)."""
-    which, values = "user_id = $1 AND account_id = ANY($2::TEXT[])", (user_id, [account.id for account in shown])
+    ids = [account.id for account in shown]
     rows = session.rows(
-        f"SELECT {LIST_COLUMNS} FROM transactions WHERE {which} ORDER BY booking_date DESC, id DESC LIMIT {NEWEST_MAX}",
-        *values,
+        f"SELECT {LIST_COLUMNS} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
+        f" ORDER BY booking_date DESC, id DESC LIMIT {NEWEST_MAX}",
+        *(user_id, ids),
     )
-    bookings = session.frame(f"SELECT {', '.join(COUNTED)} FROM transactions WHERE {which}", *values, schema=COUNTED)
     until = rows[0]["booking_date"] if rows else date.min
     since = until - min(RECENT_DAYS, until - date.min)
     lines = [[row[name] for name in _COLUMNS] for row in rows]
     currency = _currency_of(session, user_id, shown)
     in_currency = [account.id for account in shown if account.currency == currency]
+    number = number_of(session, user_id) if len(rows) == NEWEST_MAX else len(rows)
+    numbers: Counter[str] = Counter()
+    sums: list[pl.DataFrame | None] = []
+    recent: pl.DataFrame | None = pl.DataFrame(schema=COUNTED)
+    for first, last in spans(session, user_id, number):
+        is_whole = (first, last) == (date.min, date.max)
+        selection = Selection(ids) if is_whole else Selection(ids, date_from=first, date_to=last)
+        condition, values = selection.condition(user_id)
+        query = f"SELECT {', '.join(COUNTED)} FROM transactions WHERE {condition}"
+        bookings = session.frame(query, *values, schema=COUNTED)
+        numbers.update(dict(bookings["account_id"].value_counts().iter_rows()))
+        sums.append(sums_by_month(bookings, currency=currency, accounts=in_currency))
+        # Of later spans it has what is recent and the first payments, which are the same in all spans together
+        recent = recent_bookings(pl.concat([recent, bookings]), since) if recent is not None else None
     return msgspec.msgpack.encode(
         (
             zlib.compress(msgspec.msgpack.encode([(*line[:FACTS], line[FACTS:]) for line in lines]), 1),
-            dict(bookings["account_id"].value_counts().sort("account_id").iter_rows()),
-            _packed(sums_by_month(bookings, currency=currency, accounts=in_currency)),
+            dict(sorted(numbers.items())),
+            _packed(_together(sums)),
             since,
-            _packed(recent_bookings(bookings, since)) if not has_parts else None,
+            _packed(recent) if not has_parts else None,
         )
     )
 
@@ -265,6 +280,15 @@ def _currency_of(session: Session, user_id: str, shown: Sequence[StoredAccount])
         return currencies.pop()
     [user] = session.rows("SELECT home_currency FROM users WHERE id = $1", user_id)
     return str(user["home_currency"])
+
+
+def _together(sums: Sequence[pl.DataFrame | None]) -> pl.DataFrame | None:
+    """The sums of spans of whole months in one frame, as `sums_by_month` gives them; None where these are very many."""
+    if len(sums) == 1:
+        return sums[0]
+    found = [each for each in sums if each is not None]
+    together = pl.concat(found).sort(*SUMMED) if len(found) == len(sums) else None
+    return together if together is not None and together.height <= SUMS_MAX else None
 
 
 def _packed(frame: pl.DataFrame | None) -> bytes | None:

@@ -153,7 +153,7 @@ def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[
         texts = ["search_text"] if "merchant_name" in names else []
         # The columns that stay the same would only take room in the transaction
         write(session, user_id, new.select("id", *names, *texts))
-        changed.append(compact(new.filter(_differs(SEEN)).select(*REPORTED).cast(REPORTED)))
+        changed.append(compact(new.filter(_differs(SEEN)).select(*REPORTED).cast(pl.Schema(REPORTED))))
         del stored, derived, new
     tagged = set(rule_tags.apply(session, user_id, derivation.rules, transaction_ids))
     only_tagged = tagged.difference(*(piece["id"] for piece in changed))

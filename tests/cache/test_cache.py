@@ -370,6 +370,17 @@ def test_within_a_transaction_a_user_is_read_as_it_has_changed_them_and_not_kept
 
 
 @pytest.mark.requirement("cache.one_reading")
+@pytest.mark.parametrize("is_dry_run", [False, True])
+def test_bookings_in_memory_are_let_go_before_a_change_of_many(services: Services, is_dry_run: bool) -> None:
+    user_id = with_bookings(services, "eva", 1)
+    with services.reader.open(user_id, Need.LIST):
+        pass
+    at_hand = services.reader.cache.at_hand
+    held = [at_hand(user_id), services.change(user_id, lambda _session: at_hand(user_id), is_dry_run=is_dry_run)]
+    assert [data is not None for data in held] == [True, False]
+
+
+@pytest.mark.requirement("cache.one_reading")
 def test_of_somebody_who_is_not_in_memory_a_single_booking_is_read_and_not_kept(services: Services) -> None:
     user_id = with_bookings(services, "eva", 3)
     table = Operations(services)

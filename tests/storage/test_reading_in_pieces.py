@@ -30,11 +30,12 @@ def test_an_account_is_read_whole_whatever_the_size_of_a_piece(
 def test_the_list_is_in_its_order_however_many_bookings_are_sorted_at_once(
     size: int, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bank.bring(bookings(FOUR))
+    days = ("09-30", "10-01", "10-01", "11-04", "11-05")
+    bank.bring(bookings("".join(f"2026-{day} | -{number}.00 | A | x\n" for number, day in enumerate(days, 1))))
     whole = [row["id"] for row in bank.database.rows("SELECT id FROM transactions ORDER BY booking_date DESC, id DESC")]
     monkeypatch.setattr("storage.transactions.LISTED_AT_ONCE", size)
     columns = {"id": pl.String(), "booking_date": pl.Date()}
-    rows = transactions.newest_first(bank.database, bank.user.id, columns, number=4)
+    rows = transactions.newest_first(bank.database, bank.user.id, columns, number=len(days))
     assert rows["id"].to_list() == whole
 
 

@@ -378,7 +378,7 @@ class UploadedFiles:
     def _import(
         self, report: FileImport, user: User, file: BufferedReader, choice: str | None, check: Callable[[], None]
     ) -> None:
-        self._read_and_keep(report, user, file, choice, check)  # what is read is let go, for what follows needs the room
+        self._read_and_keep(report, user, file, choice, check)  # lets go of the file's bookings, which are many
         report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
         if not report.is_dry_run:
             self.after_import(user.id)
