@@ -8,6 +8,7 @@ hundred thousand equal rows cost no more than different ones. Whatever remains i
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import polars as pl
@@ -48,10 +49,11 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = reported[[*REPORTED]].with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
-    references = claimed["references"].to_list()
-    number = Counter(PARTING.join(references).split(PARTING))
+    references = claimed["references"]  # which makes the texts of some at a time
+    number = Counter(chain.from_iterable(text.split(PARTING) for text in references))
     number[""] = 0
     unique = [next((each for each in text.split(PARTING) if number[each] == 1), None) for text in references]
+    del number
     day = pl.col("booking_date").dt.to_string("%Y-%m-%d")
     dated = pl.concat_str(pl.Series(unique, dtype=pl.String), day, "amount_text", separator="|")
     base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
