@@ -58,7 +58,6 @@ SOURCE_COLUMNS = (
 EVERYTHING = columns(f"{DETAIL_COLUMNS}{RULE_COLUMNS}{SOURCE_COLUMNS}")
 """The columns of a booking in an export."""
 
-
 _PLACES = ("category", "detailed_category")
 
 
@@ -191,9 +190,8 @@ def everything(
 
 
 def spans(session: Session, user_id: str, number: int) -> Iterator[tuple[date, date]]:
-    """All days in spans of whole months with some LISTED_AT_ONCE of the user's bookings, the latest first; one span
-    where `number`, about how many they have, is not larger. What reads them so needs memory for those of one span
-    only."""
+    """All days in spans of whole months with some LISTED_AT_ONCE of the user's bookings, the latest first, so that
+    memory holds those of one span only; one span where `number`, about how many they have, is not larger."""
     firsts, last = [date.min], date.max
     if number > LISTED_AT_ONCE:
         days = everything(session, user_id, BOOKED)["booking_date"].sort(descending=True)
@@ -291,7 +289,11 @@ def rows_by_id(
     table = "pending_transactions" if pending else "transactions"
     newest = f" ORDER BY booking_date DESC, id DESC LIMIT {int(limit)}" if limit is not None else ""
     query = f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[]){newest}"
-    return {row["id"]: row for row in session.rows(query, user_id, list(ids))}
+    wanted, found = list(ids), list[Row]()
+    for first in range(0, len(wanted), PORTION_ROWS):
+        found += session.rows(query, user_id, wanted[first : first + PORTION_ROWS])
+    found.sort(key=lambda row: (row["booking_date"], row["id"]), reverse=True)
+    return {row["id"]: row for row in found[:limit]}
 
 
 def ids_beginning(session: Session, user_id: str, beginning: str) -> list[str]:

@@ -47,7 +47,9 @@ def test_a_frame_can_be_appended_outside_a_transaction_too(database: Database) -
 
 
 @pytest.mark.requirement("words.rules")
-def test_of_many_bookings_the_newest_are_read_alone(bank: Bank) -> None:
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_of_many_bookings_the_newest_are_read_alone(size: int, bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.transactions.PORTION_ROWS", size)
     told = "2026-11-02 | -1.00 | Anna\n2026-11-04 | -2.00 | Ben\n2026-11-03 | -3.00 | Cem\n2026-11-05 | -4.00 | Dora"
     bank.bring(bookings(told))
     ids = {row["counterpart_name"]: row["id"] for row in bank.database.rows("SELECT * FROM transactions")}
