@@ -9,7 +9,6 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from storage.changes import account_states, first_answers
 from storage.changes.first_answers import written_table
 from storage.database import (
     Conflict,
@@ -23,7 +22,7 @@ from storage.database import (
     store_full,
     without_zone,
 )
-from storage.events import outbox
+from storage.engines import settling
 from storage.user_states import States
 
 STATEMENTS_KEPT_MAX = 1_000  # parsed statements, some 4 kB each; an import has 200 of its own
@@ -160,9 +159,7 @@ class OpenTransaction(Cursor):
         users it changed."""
         for user_id, before in self._changed.items():
             state = self._coming[user_id]
-            balances = account_states.settle(self, user_id, state, self._written)
-            outbox.settle(self, user_id, state, self._now(), balances, self._written)
-            first_answers.settle(self, user_id, before=before, state=state, written=self._written)
+            settling.settle(self, user_id, before=before, state=state, now=self._now(), written=self._written)
 
     def end(self) -> None:
         """Release the users of a transaction that has been committed or rolled back."""

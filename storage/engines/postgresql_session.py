@@ -10,7 +10,6 @@ import psycopg
 from psycopg import errors
 from psycopg.types.string import TextLoader
 
-from storage.changes import account_states, first_answers
 from storage.changes.first_answers import written_table
 from storage.database import (
     Now,
@@ -19,13 +18,13 @@ from storage.database import (
     utc_now,
     without_zone,
 )
+from storage.engines import settling
 from storage.engines.watched_connection import (
     LOOK_SECONDS,
     PATIENT_SECONDS,
     LongStatement,
     WatchedConnection,
 )
-from storage.events import outbox
 
 Connection = WatchedConnection
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -129,9 +128,8 @@ class Statements:
         """Finish a transaction that is about to be committed: record changed accounts, events and first answers of the
         users it changed."""
         for user_id, state in self._changed.items():
-            balances = account_states.settle(self, user_id, state, self._written)
-            outbox.settle(self, user_id, state, self._now(), balances, self._written)
-            first_answers.settle(self, user_id, before=self._held[user_id], state=state, written=self._written)
+            before = self._held[user_id]
+            settling.settle(self, user_id, before=before, state=state, now=self._now(), written=self._written)
 
     @contextmanager
     def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:

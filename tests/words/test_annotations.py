@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from auth.scopes import SCOPES
+from storage.events import outbox
 from storage.oauth.grants import Terms
 from tests.checked_commits import change
 from tests.explanations.conftest import Holder
@@ -208,3 +209,17 @@ def test_a_narrowed_grant_knows_no_words_of_other_accounts(holder: Holder) -> No
             for id_ in (rows["Kita"]["id"], "txn_unknown")
         ]
         assert answers[0] == answers[1] == b'{"error":"Transaction not found"}'
+
+
+@pytest.mark.requirement("words.annotations")
+def test_a_note_looks_for_no_events_and_a_category_does(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    path = f"/transactions/{rows_of(holder)[0]['id']}/annotation"
+    looked, settle = [], outbox.settle
+    monkeypatch.setattr(outbox, "settle", lambda *given: [looked.append(given), settle(*given)])
+    for said in ({"note": "one"}, {"note": "other", "tags": ["Holiday"]}, {"note": None, "tags": []}):
+        assert client.patch(path, json=said).is_success
+    assert not looked
+    assert client.patch(path, json={"category": "RENT"}).is_success
+    assert looked
