@@ -230,7 +230,7 @@ def find(
     more = f"{RULE_COLUMNS}, end_to_end_id" if with_rules else ""  # each column costs 0.03 ms
     rows = session.rows(
         f"SELECT {DETAIL_COLUMNS}{more} FROM transactions WHERE user_id = $1 AND id = $2"
-        f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
+        f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''} LIMIT 1",  # else the rest of a long history is read, too
         *(user_id, transaction_id),
     )
     return rows[0] if rows else None

@@ -5,8 +5,9 @@ back (`storage.annotations.anchors`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
+from operator import itemgetter
 
 import polars as pl
 from msgspec.structs import replace
@@ -40,9 +41,10 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
         " JOIN transactions AS t ON t.user_id = a.user_id AND t.id = a.transaction_id"
         " WHERE a.user_id = $1 AND t.user_id = $1 AND ($2::TEXT[] IS NULL OR a.transaction_id = ANY($2))"
         " AND t.account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
-        " ORDER BY a.transaction_id",
+        f"{f' LIMIT {len(wanted)}' if wanted is not None else ''}",  # else the rest of a long history is read, too
         *(user_id, wanted),
     )
+    rows.sort(key=itemgetter("transaction_id"))
     given = _rule_tags(session, user_id, wanted)
     own = own_categories(session, user_id) if wanted is None else {}
     owned = _rows_in_own(session, user_id) if own else []
@@ -157,12 +159,12 @@ def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
     return replace(said, rule_tags=given)
 
 
-def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime) -> None:
-    """Store the user's annotation of an existing booking in place of the former one; an empty one only deletes that.
-    Tags of rules are not stored. The caller has called `hold`."""
+def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime, day: date | None = None) -> None:
+    """Store the user's annotation of an existing booking, of this day if the caller knows it, in place of the former
+    one; an empty one only deletes that. Tags of rules are not stored. The caller has called `hold`."""
     forget(session, user_id, [annotation.transaction_id])
     if not annotation.is_empty:
-        anchor = of_bookings(session, user_id, [annotation.transaction_id])[annotation.transaction_id]
+        anchor = of_bookings(session, user_id, [annotation.transaction_id], day=day)[annotation.transaction_id]
         _insert(session, user_id, annotation, anchor, now=now)
 
 
@@ -228,10 +230,12 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
     """Delete the user's annotations of these bookings; tags that rules gave stay."""
     session.changes(user_id)
     for table in TABLES:
-        session.execute(
+        deleted = session.execute(
             f"DELETE FROM {table} WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
             *(user_id, list(transaction_ids)),
         )
+        if not deleted and table == "annotations":  # each of the others belongs to one of these
+            return
 
 
 def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:

@@ -47,7 +47,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         before = annotations.find(session, user_id, id)
         own = before if id not in annotations.said_by_others(session, user_id) else Annotation(id)
         after = annotation_after(session, user_id, row, own, body, now=now, caller=request.principal)
-        annotations.say(session, user_id, after, now=now)
+        annotations.say(session, user_id, after, now=now, day=row["booking_date"])
         if after.places != before.places:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
         return _shape(session, request, after, row)
