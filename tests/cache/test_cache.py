@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from handlers.work.cache.cache import Cache
 from handlers.work.cache.reader import Reader
 from handlers.work.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, Need, UserData
 from handlers.work.services import Services, open_services
-from storage import users
-from storage.database import StoreUnavailable
+from storage import transactions, users
+from storage.database import Row, StoreUnavailable, Transaction
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
 from tests.cache.from_store import FromStoreReader
@@ -401,6 +402,35 @@ def test_a_single_booking_is_read_with_rules_only_where_they_are_explained(servi
         found = reading.find(id_)
     assert found is not None
     assert ("type_rule" in found) is bool(more)
+
+
+@pytest.mark.requirement("cache.one_reading")
+@pytest.mark.parametrize("is_in_memory", [True, False])
+def test_a_single_booking_and_its_account_are_of_one_state(
+    services: Services, monkeypatch: pytest.MonkeyPatch, *, is_in_memory: bool
+) -> None:
+    user_id = with_bookings(services, "eva", 1)
+    ((id_,),) = (row.values() for row in services.everybody.rows("SELECT id FROM transactions"))
+    if is_in_memory:
+        with services.reader.open(user_id, Need.ACCOUNTS):
+            pass
+    find, words = transactions.find, iter(["told anew"])
+
+    def told_anew(session: Transaction, word: str) -> None:
+        session.changes(user_id)
+        session.execute("UPDATE accounts SET given_name = $2 WHERE user_id = $1", user_id, word)
+        session.execute("UPDATE transactions SET purpose = $2 WHERE user_id = $1", user_id, word)
+
+    def find_late(*given: Any, **more: Any) -> Row | None:
+        for word in words:
+            services.of(user_id).atomically(partial(told_anew, word=word))
+        return find(*given, **more)
+
+    monkeypatch.setattr(transactions, "find", find_late)
+    with services.reader.open(user_id, Need.LIST | Need.DETAILS, only=id_) as reading:
+        found = reading.find(id_)
+    assert found is not None
+    assert (found["purpose"] == "told anew") is (reading.accounts[0].said_name == "told anew")
 
 
 @pytest.mark.requirement("cache.state")

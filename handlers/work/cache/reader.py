@@ -12,7 +12,7 @@ from storage import accounts, connections, rules, transactions
 from storage.annotations import annotations
 from storage.changes import first_answers
 from storage.changes.first_answers import Begun
-from storage.database import Conflict, Session, Store, StoreError
+from storage.database import Conflict, Session, Store, StoreError, state_in
 from storage.transactions import DETAILS, KEPT
 
 TOLD_AT_ONCE = Need.ACCOUNTS | Need.STATUSES
@@ -53,8 +53,11 @@ class Reader:
             take = partial(self.cache.take, user_id)
             if needs in TOLD_AT_ONCE and (told := self._told_at_once(user_id, take)) is not None:
                 return told
+            is_apart = not self._store.is_shared
+            if only is not None and (alone := self._alone(user_id, needs, only, is_apart=is_apart)) is not None:
+                return alone
             with self._store.reading(user_id) as (session, learn):
-                data = self.read(session, user_id, needs, take=take, only=only)
+                data = self.read(session, user_id, needs, take=take)
                 if data.state is not None:
                     learn(data.state)
             return data
@@ -78,30 +81,39 @@ class Reader:
                 first_answers.write(self._store.of(user_id), user_id)
         return None
 
-    def read(
-        self, session: Session, user_id: str, needs: Need, *, take: Take = _nothing, only: str | None = None
-    ) -> UserData:
+    def _alone(self, user_id: str, needs: Need, only: str, *, is_apart: bool) -> UserData | None:
+        """The user's data with this booking alone, which are not kept; None where others are to be read, too. In a
+        store that no other process changes, the statements need no transaction (`is_apart`): they have read one state
+        if that is still the present one afterwards."""
+        known = self.cache.at_hand(user_id)
+        if known is not None and not known.reads_alone():
+            return None
+        with self._store.reading(user_id, in_one_statement=is_apart) as (session, learn):
+            present = partial(self._store.state, user_id) if is_apart else partial(state_in, session, user_id)
+            if known is not None and known.state == present():
+                data = known.without_bookings()
+            else:
+                begun = first_answers.begin(session, user_id, with_bookings=False)
+                if begun is None:
+                    return None
+                learn(begun.state)
+                data = self._begun(session, user_id, begun)
+                data.is_whole = False
+            data.alone = transactions.find(session, user_id, only, may_be_hidden=False, with_rules=Need.RULES in needs)
+            self._load(session, user_id, needs & ~OF_BOOKINGS & ~data.loaded, data)
+            is_of_one_state = not is_apart or data.state == present()
+        return data if is_of_one_state else self._alone(user_id, needs, only, is_apart=False)
+
+    def read(self, session: Session, user_id: str, needs: Need, *, take: Take = _nothing) -> UserData:
         """The user's data as this session sees them, with these needs loaded. `take` gives the data in memory for the
         state that it is told: they are completed if they are of that state; else new ones are returned, with their
-        bookings if these have not changed since. With `only`, data without bookings get just the one with this id, and
-        are not whole. The data of a user who does not exist are empty."""
-        begun = first_answers.begin(session, user_id, with_bookings=only is None)
-        state = begun.state if begun is not None else None
-        data = take(state)
-        is_alone = only is not None and (data is None or data.reads_alone())
-        if is_alone:
-            data = self._begun(session, user_id, begun)
-            data.is_whole = False
-        else:
-            data = self._of_state(session, user_id, begun, data)
-        if needs & OF_BOOKINGS and not is_alone and data.has_parts is not False and data.parts.is_empty():
+        bookings if these have not changed since. The data of a user who does not exist are empty."""
+        begun = first_answers.begin(session, user_id, with_bookings=True)
+        data = self._of_state(session, user_id, begun, take(begun.state if begun is not None else None))
+        if needs & OF_BOOKINGS and data.has_parts is not False and data.parts.is_empty():
             data.parts = annotations.parts_of_user(session, user_id)
             data.has_parts = not data.parts.is_empty()
-        missing = needs & ~data.loaded
-        if is_alone and only is not None:
-            data.alone = transactions.find(session, user_id, only, may_be_hidden=False, with_rules=Need.RULES in needs)
-            missing &= ~OF_BOOKINGS
-        self._load(session, user_id, missing, data)
+        self._load(session, user_id, needs & ~data.loaded, data)
         return data
 
     def _of_state(self, session: Session, user_id: str, begun: Begun | None, known: UserData | None) -> UserData:

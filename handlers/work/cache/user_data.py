@@ -137,6 +137,15 @@ class UserData:
         self.parts, self.has_parts = former.parts, former.has_parts
         self.now_has(kept)
 
+    def without_bookings(self) -> "UserData":
+        """New data of the same state, with the accounts and what first answers say of them, which are not whole."""
+        accounts = self.accounts
+        other = UserData(state=self.state, home_currency=self.home_currency, accounts=accounts, is_whole=False)
+        other.hidden = self.hidden
+        if self._first is not None and self._render is not None:
+            other.begin_with(self._first, self._render)
+        return other
+
     def reads_alone(self) -> bool:
         """Whether a single booking is read by itself: where there are very many; and the first one, while no others are
         in memory."""
