@@ -1,10 +1,12 @@
 """Category, note and tags of one booking."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from auth.scopes import SCOPES
+from storage.database import Session
 from storage.events import outbox
 from storage.oauth.grants import Terms
 from tests.checked_commits import change
@@ -216,9 +218,20 @@ def test_a_note_looks_for_no_events_and_a_category_does(holder: Holder, monkeypa
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
     path = f"/transactions/{rows_of(holder)[0]['id']}/annotation"
-    looked, settle = [], outbox.settle
-    monkeypatch.setattr(outbox, "settle", lambda *given: [looked.append(given), settle(*given)])
-    for said in ({"note": "one"}, {"note": "other", "tags": ["Holiday"]}, {"note": None, "tags": []}):
+    looked: list[str] = []
+    settle = outbox.settle
+
+    def seen(session: Session, user_id: str, *given: Any) -> None:
+        looked.append(user_id)
+        settle(session, user_id, *given)
+
+    monkeypatch.setattr(outbox, "settle", seen)
+    words: list[dict[str, object]] = [
+        {"note": "one"},
+        {"note": "other", "tags": ["Holiday"]},
+        {"note": None, "tags": []},
+    ]
+    for said in words:
         assert client.patch(path, json=said).is_success
     assert not looked
     assert client.patch(path, json={"category": "RENT"}).is_success
