@@ -115,8 +115,8 @@ def elect_payees(alike: pl.LazyFrame, by: str, ballot: str) -> pl.LazyFrame:
 
 @cache
 def _election(by: str, ballot: str) -> tuple[pl.Expr, pl.Expr]:
-    votes = pl.when(pl.col(ballot).is_not_null()).then(pl.col("n").sum().over(pl.struct("whose", by, ballot).hash()))
-    elected = pl.when(pl.col(by).is_not_null()).then(pl.col(ballot).first().over(pl.struct("whose", by).hash()))
+    votes = pl.when(pl.col(ballot).is_not_null()).then(pl.col("n").sum().over("whose", by, ballot))
+    elected = pl.when(pl.col(by).is_not_null()).then(pl.col(ballot).first().over("whose", by))
     return votes.alias("votes"), pl.coalesce(elected, "payee").alias("payee")
 
 
