@@ -38,7 +38,7 @@ def converted(amount: Decimal | Fraction, *, source: str, target: str, day: date
     if source == target:
         return Fraction(round(Fraction(amount), DIGITS.get(target, 2)))
     bought, sold = rate(target, day, rates), rate(source, day, rates)
-    if bought is None or sold is None or abs(amount) >= 10**17:
+    if bought is None or sold is None or abs(Fraction(amount)) >= 10**17:
         return None
     return Fraction(round(Fraction(amount) * bought / sold, DIGITS.get(target, 2)))
 
