@@ -12,6 +12,7 @@ from storage import connections
 from storage.connections import SHARED, StoredConnection
 from storage.database import Row, Session, add_row_unless_there, set_values
 
+BANK_CODE_DIGITS, ACCOUNT_DIGITS = 8, 10  # of a German IBAN
 NAME_CHARACTERS_MAX = 140  # as of the names that sources give
 COLUMNS = (
     "id, connection_id, stable_key, iban, former_ibans, coalesce(given_name, name) AS said_name, kind, currency,"
@@ -90,6 +91,15 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
         """All IBANs under which payments find the account: the present one first, then those that it replaced."""
         return own_ibans(self.iban, self.former_ibans)
 
+    @property
+    def named_ibans(self) -> list[str]:
+        """The IBANs by which a payment names the account: its own, else that of its German bank code and number. Some
+        banks use another one, which is not known then."""
+        number = german_number(self.stable_key)
+        if self.ibans or number is None:
+            return self.ibans
+        return [f"DE{98 - int(number + '131400') % 97:02}{number}"]  # ISO 13616, with 131400 for DE00
+
     def difference(self, other: "StoredAccount") -> Difference | None:
         """The first of currency, kind and IBAN that both accounts state and state differently; None where they may be
         one and the same account."""
@@ -121,6 +131,14 @@ class SelectedAccounts(NamedTuple):
 def own_ibans(iban: str | None, former_ibans: str | None) -> list[str]:
     """The IBANs in two columns of an account, the present one first."""
     return [*([iban] if iban else []), *(former_ibans or "").split()]
+
+
+def german_number(key: str) -> str | None:
+    """What follows the check digits in the IBAN of a German account, by its bank code and number (`code/number`); None
+    for another key."""
+    code, _, number = key.partition("/")
+    is_german = len(code) == BANK_CODE_DIGITS and len(number) <= ACCOUNT_DIGITS and (code + number).isdecimal()
+    return code + number.zfill(ACCOUNT_DIGITS) if is_german and number else None
 
 
 def of_user(session: Session, user_id: str) -> list[StoredAccount]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import AccountRecord, InvalidRecord, StatementRecord, TransactionRecord
-from storage.accounts import StoredAccount, every
+from storage.accounts import StoredAccount, every, german_number
 from storage.database import Session, put_row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint, own_id
@@ -17,7 +17,6 @@ from storage.importing.teller import Teller
 
 NEW_ACCOUNT = "new"  # the choice of an account that is not there yet
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
-BANK_CODE_DIGITS, ACCOUNT_DIGITS = 8, 10  # of a German IBAN
 KNOWN_BOOKINGS_MIN = 3  # that prove whose file it is: fewer, such as a fee of the bank, stand in many accounts
 
 
@@ -64,7 +63,7 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
         " WHERE user_id = $1) AS owned WHERE id = ANY($2::TEXT[]) OR (currency = $4 AND (strpos(ibans, $3) > 0"
         " OR (ibans = '' AND stable_key = ANY($5::TEXT[])) OR ibans LIKE '%DE__' || $6 || '%'))",
         *(user.id, [by_key, by_iban], account.iban, account.currency, _german_keys(account.iban)),
-        _german_number(account.stable_key),
+        german_number(account.stable_key),
     )
     alias = {row["source_id"]: row["account_id"] for row in aliases}
     ids = [row["id"] for row in known]
@@ -225,14 +224,6 @@ def _german_keys(iban: str | None) -> list[str]:
     if iban is None or not iban.startswith("DE"):
         return []
     return [f"{iban[4:12]}/{number}" for number in (iban[12:], iban[12:].lstrip("0"))]
-
-
-def _german_number(key: str) -> str | None:
-    """What follows the check digits in the IBAN of a German account, by its bank code and number (`code/number`); None
-    for another key."""
-    code, _, number = key.partition("/")
-    is_german = len(code) == BANK_CODE_DIGITS and len(number) <= ACCOUNT_DIGITS and (code + number).isdecimal()
-    return code + number.zfill(ACCOUNT_DIGITS) if is_german and number else None
 
 
 def _in_one_file(session: Session, user_id: str, account_ids: Sequence[str], told_with: Collection[str]) -> set[str]:

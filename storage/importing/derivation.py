@@ -57,7 +57,7 @@ class Derivation(Struct, frozen=True):
         parts = annotations.largest_parts(session, user_id)
         owned = accounts.every(session, user_id)
         return cls(
-            own_ibans={iban: each.kind for each in owned for iban in each.ibans},
+            own_ibans={iban: each.kind for each in owned for iban in each.named_ibans},
             kinds={each.id: each.kind for each in owned},
             rules=rules.of_user(session, user_id),
             corrections=rules.corrections(session, user_id),

@@ -17,7 +17,7 @@ def pair_again(session: Transaction, user_id: str) -> list[str]:
     changed bookings anew, and return their ids. An account that may be a duplicate of another one takes no part,
     because the other one has its bookings."""
     owned = every(session, user_id)
-    own = [(each.id, iban, each.kind, each.bank_name) for each in owned for iban in each.ibans or ("",)]
+    own = [(each.id, iban, each.kind, each.bank_name) for each in owned for iban in each.named_ibans or ("",)]
     ibans = {iban.replace(" ", "").upper() for _, iban, *_ in own}  # a leg names no stranger's
     read = [name for name in LEGS if name != "is_exchange"]
     stored = session.frame(

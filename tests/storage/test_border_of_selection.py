@@ -67,6 +67,23 @@ def test_the_sum_of_net_is_the_change_of_the_balance_of_any_selection_after_any_
 
 
 @pytest.mark.requirement("cashflow.border")
+@pytest.mark.parametrize("named", ["DE37999200000000012345", "DE37 9992 0000 0000 0123 45"])
+def test_the_iban_of_a_german_bank_code_and_number_names_the_account_of_which_no_more_is_known(
+    bank: Bank, database: Database, named: str
+) -> None:
+    bank.bring(
+        bookings("2026-03-03 | 50.00 | Eva | Sparen", counterpart_iban=GIRO.iban),
+        account=AccountRecord(stable_key="99920000/12345", currency="EUR"),  # MT940 of an unknown bank
+    )
+    bank.bring(bookings("2026-03-02 | -50.00 | Eva | Sparen", counterpart_iban=named), account=GIRO)
+    both = sorted({row["account_id"] for row in bank.rows("account_id, booking_date, amount, id")})
+    rows = matching(database, bank.user.id, Selection(account_ids=both))
+    assert set(rows["transfer_account_id"]) == set(both)
+    months = monthly_cashflow(rows, selection=both, months=MONTHS, today=TODAY, currency="EUR")
+    assert months.row(-1)[1:3] == (0, 0)
+
+
+@pytest.mark.requirement("cashflow.border")
 def test_a_leg_counts_until_the_other_one_arrives(new_bank: Callable[..., Any], database: Database) -> None:
     bank = new_bank()
     leaving = TransactionRecord(
