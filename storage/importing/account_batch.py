@@ -175,12 +175,15 @@ class AccountBatch:
         while beyond := stated.beyond_room(others, stored, found, self._counted):
             stored = stored.filter(~pl.col("id").is_in(list(beyond)))
             found, gone, replaced = self._matches(source, others, stored, given)
-        found = pl.concat([found, self._replaced, self._reported_before_taken_back(others, found, given)])
+        before = self._reported_before_taken_back(others, found, windows(stated.latest(reported)))
+        found = pl.concat([found, self._replaced, before])
         stored = pl.concat([stored, self._replaced_rows])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
-        new = self._with_identities(self._take_over(left_over(booked, stored, found)[0]))
+        is_past = stated.told_no_more()
+        left = self._with_identities(self._take_over(left_over(booked, stored, found)[0], is_past))
+        new, past = left.filter(~is_past), left.filter(is_past)
         self._ids = found[[*PAIRS]].sort("place")
         wholes = stored.filter(pl.col("id").is_in(replaced["stored_id"].implode()))
         back = taken_back.prove(
@@ -198,11 +201,9 @@ class AccountBatch:
         self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
         self.changes.append(taken_back.remove(self._teller, self._account_id, wholes["id"].to_list()))
         self._rows.reword(known)
-        for table in WAITING:
-            self._rows.delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
-        del booked, known, stored, found  # what is written takes long, and needs the room
-        self._ids = pl.concat([self._ids, self._rows.write("transactions", new, self._spool, "added")]).sort("place")
+        del booked, known, stored, found, left  # what is written takes long, and needs the room
+        self._ids = pl.concat([self._ids, self._rows.add(new, past)]).sort("place")
         details = replaced.join(self._ids, on="place").rows_by_key("stored_id", named=True)
         ids = {whole: [row["stored_id_right"] for row in of_whole] for whole, of_whole in details.items()}
         statements.told_by_details(self._teller, self._account_id, ids)
@@ -329,13 +330,12 @@ class AccountBatch:
         left, _ = left_over(reported.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
         return as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
 
-    def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
+    def _take_over(self, new: pl.DataFrame, is_past: pl.Expr) -> pl.DataFrame:
         """The bookings of `new`, with the columns `stored_id`, `identity`, `created_at` and `claims`: those of the row
         that a booking continues, a pending one of the same amount or one taken back of the same day and amount; null
-        where it continues none. Notes in `_former` that the ledger lacked such a booking until now; the caller deletes
-        the rows."""
+        where it continues none or `is_past`. Notes in `_former` that the ledger lacked it; the caller deletes rows."""
         pairs: list[Pair] = []
-        left = new
+        left = new.filter(~is_past)
         for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
             if left.is_empty():
                 break

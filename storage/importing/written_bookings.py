@@ -18,7 +18,14 @@ from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import MONEY, NO_PAIRS, PAIRS
 from storage.importing.matching.notified_days import on_days
-from storage.importing.matching.stored_bookings import STORED, Item, StoredBookings, StoredRow, with_former
+from storage.importing.matching.stored_bookings import (
+    STORED,
+    WAITING,
+    Item,
+    StoredBookings,
+    StoredRow,
+    with_former,
+)
 from storage.importing.rows import incoming
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import FILES, Teller
@@ -179,6 +186,20 @@ class WrittenBookings:
             self._session.append(table, rows.sort("booking_date", "id", descending=True))
             written.append(keys.select("place", stored_id="id"))
         return pl.concat(written)
+
+    def add(self, new: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
+        """Write new bookings in place of the waiting rows that they continue, and those that the bank has taken back
+        before they were known (`past`) among those taken back. Returns the ids of both (PAIRS)."""
+        for table in WAITING:
+            self.delete(table, new["stored_id"].drop_nulls())
+        added = self.write("transactions", new, self._spool, "added")
+        aside = self.write("taken_back_transactions", past, self._spool)
+        if not aside.is_empty():
+            self._session.execute(
+                "UPDATE taken_back_transactions SET taken_back_at = $3 WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+                *(self._user_id, aside["stored_id"].to_list(), self._teller.now),
+            )
+        return pl.concat([added, aside])
 
     def delete(self, table: str, ids: pl.Series) -> None:
         if not ids.is_empty():

@@ -250,6 +250,47 @@ def test_a_newer_issue_takes_back_what_it_lacks_among_its_bookings_and_an_earlie
     assert " ".join(f"{row['booking_date'].day}" for row in files.rows("booking_date, amount, id")) == left
 
 
+WITH_A_MISTAKE = ((3, 4, 5), 88, (1, 6))
+Issue = tuple[Sequence[int], int, tuple[int, int]]
+TAKEN_BACK: list[tuple[Issue, str]] = [
+    (((3, 4), 93, (1, 9)), "3 4"),  # the last one
+    (((3, 5), 92, (1, 9)), "3 5"),
+    (((4, 5), 91, (1, 9)), "4 5"),  # the first one
+    (((8,), 92, (1, 9)), "8"),  # all that the first file told
+    (((3, 4, 5, 8), 80, (1, 9)), "3 4 5 8"),
+]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 0), (1, 0, 1), (0, 1, 0, 1)])
+@pytest.mark.parametrize(("later", "left"), TAKEN_BACK)
+def test_of_two_statements_that_begin_alike_the_one_that_goes_on_longer_counts_in_whatever_order_they_come(
+    files: Bank, later: Issue, left: str, order: Sequence[int]
+) -> None:
+    for place in order:
+        told, closing, days = (WITH_A_MISTAKE, later)[place]
+        files.now += timedelta(minutes=1)
+        files.bring(bookings("\n".join(map(OF_DAYS.format, told))), statement=stated(100, closing, days=days))
+    rows = files.rows("booking_date, amount, id")
+    assert " ".join(f"{row['booking_date'].day}" for row in rows) == left
+    assert account(files)[1] == f"{100 + sum(row['amount'] for row in rows):.2f}"
+    aside = {row["booking_date"].day for row in files.rows("booking_date, amount, id", "taken_back_transactions")}
+    assert aside == {3, 4, 5} - set(map(int, left.split()))
+
+
+def test_without_the_longer_statement_what_it_lacks_is_back(files: Bank) -> None:
+    for told, closing, days in (TAKEN_BACK[0][0], WITH_A_MISTAKE):
+        files.bring(bookings("\n".join(map(OF_DAYS.format, told))), statement=stated(100, closing, days=days))
+    assert len(files.ids()) == 2
+
+    def without_the_longer(session: Transaction) -> None:
+        contributions.forget(session, files.user.id, contributions.of_job(session, files.user.id, "job-101"))
+        (owned,) = files.rows("id, id AS booking_date, id AS amount", "accounts")
+        rebuild.rebuild(session, user=files.user, account_ids={owned["id"]}, job_id="undo", now=NOW)
+
+    files.database.atomically(without_the_longer)
+    assert account(files) == (3, "88.00")
+
+
 def test_one_balance_leads_to_another_by_statements_between_them_also_in_a_circle() -> None:
     links = Links((Decimal(opening), Decimal(closing)) for opening, closing in [(1, 2), (2, 3), (3, 1), (3, 4), (8, 9)])
     led = [links.lead(Decimal(1), Decimal(end)) for end in (1, 2, 3, 4, 8, 9)]

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from typing import NamedTuple
 
 import polars as pl
@@ -24,6 +25,7 @@ from storage.database import Row
 from storage.importing.batches import AccountStatement
 from storage.importing.matching.exact_matches import PAIRS, contradictions
 from storage.importing.matching.stored_bookings import NEIGHBOURHOOD
+from storage.importing.matching.windows import DAY
 from storage.importing.spool import PARTING, Spool
 from storage.importing.teller import Teller
 
@@ -76,6 +78,34 @@ class Piece(Struct, frozen=True):
         return _may_contain(self, other, common) or _may_contain(other, self, common)
 
 
+class Extent(NamedTuple):
+    """The balances of a statement and the days on which it opens and closes."""
+
+    opening: Decimal
+    closing: Decimal
+    first: date
+    last: date
+
+    @classmethod
+    def of(cls, said: StatementRecord) -> "Extent | None":
+        """That of a statement that states all of it and has all bookings of its days; else None."""
+        opening, closing, first, last = said.opening, said.closing, said.opening_date, said.closing_date
+        if not said.is_authoritative or opening is None or closing is None or first is None or last is None:
+            return None
+        return cls(opening, closing, first, last)
+
+    @classmethod
+    def of_row(cls, row: Row) -> "Extent":
+        return cls(row["opening"], row["closing"], row["first_day"], row["last_day"])
+
+    def is_within(self, other: "Extent") -> bool:
+        """Whether this statement begins with the balance of the other one, no earlier, and closes on an earlier day:
+        the other one was written later, and has its bookings. One that returns to its beginning may as well precede
+        the other."""
+        goes_on = self.opening == other.opening and self.opening not in (self.closing, other.closing)
+        return goes_on and other.first <= self.first and self.last < other.last
+
+
 class _Known(NamedTuple):
     id: str
     day: date
@@ -96,10 +126,11 @@ class StatementsNearby:
         booked: pl.DataFrame,
         older: Sequence[StatementRecord],
     ) -> None:
-        self._session, self._about = teller.session, (teller.user.id, account_id)
+        self._session, self._about, self._is_live = teller.session, (teller.user.id, account_id), teller.is_live
         self._pieces: dict[str, Piece | None] = {}
         adding_up = [each for each in reported if each.adds_up] if not booked.is_empty() else []
         self._ours = [(each.places, _piece(each, spool)) for each in adding_up]
+        self._spans = [(each.places, span) for each in adding_up if (span := Extent.of(each.statement))]
         self._stored = self._near(booked, [each.statement for each in adding_up]) if adding_up else []
         between = {(row["opening"], row["closing"]) for row in self._stored if row["is_near"] or row["is_of_day"]}
         self._telling: dict[str, list[int]] = defaultdict(list)
@@ -160,11 +191,14 @@ class StatementsNearby:
     ) -> list[str]:
         """Those of the rows (`id`, `booking_date`), which none of the bookings is, that a stored statement told beside
         all of these: they have nothing of it in common, or one goes on from the other; of two that begin or end
-        alike, this holds for what the stored one has before or after all that both have."""
+        alike, this holds for what the stored one has before or after all that both have. One that begins like ours and
+        ends on an earlier day lies within it, and told nothing beside it."""
         days = dict(gone.select("id", "booking_date").iter_rows())
         found: set[str] = set()
         told = self._told(booked, stored, matches) if days else []
         for row in (row for row in self._stored if days and row not in self._older):
+            if any(Extent.of_row(row).is_within(ours) for _, ours in self._spans):
+                continue
             alone = set(row["told"].split()) & days.keys() - found
             for ours, known in told if alone else ():
                 if both := _both(row, known):
@@ -174,16 +208,41 @@ class StatementsNearby:
             found |= alone
         return sorted(found)
 
+    @cached_property
+    def _around(self) -> list[tuple[range, Extent]]:
+        """The places of those of our statements that lie within a stored one, with that one. What a live source tells
+        is never outdated."""
+        proving = (row for row in self._stored if row["is_authoritative"] and not self._is_live)
+        rows = [row for row in proving if any(ours.is_within(Extent.of_row(row)) for _, ours in self._spans)]
+        whole = [Extent.of_row(row) for row, _ in self._with_pieces(rows)]
+        return [(places, other) for places, ours in self._spans for other in whole if ours.is_within(other)]
+
+    def latest(self, reported: Iterable[AccountStatement]) -> Iterator[AccountStatement]:
+        """Those of our statements that do not lie within a stored one."""
+        outdated = [places for places, _ in self._around]
+        return (each for each in reported if each.places not in outdated)
+
+    def told_no_more(self) -> pl.Expr:
+        """Whether a booking of ours (`place`, `booking_date`) that no row is lies within a stored statement, which told
+        all bookings of that day: the bank has taken it back since. As an expression."""
+        among = [
+            pl.col("place").is_between(places.start, places.stop - 1)
+            & pl.col("booking_date").is_between(other.first + DAY, other.last, closed="none")
+            for places, other in self._around
+        ]
+        return pl.any_horizontal(among) if among else pl.lit(value=False)
+
     def _near(self, booked: pl.DataFrame, stated: Sequence[StatementRecord]) -> list[Row]:
         """The stored statements of these days and a week around them; on these days, `is_near` are those that share a
         balance with one of ours or have another number, and `is_of_day` those of the last day of one of ours."""
         first, last = booked.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
         rows = self._session.rows(
-            "SELECT DISTINCT opening, closing, closing_date, sequence, told, first_day, last_day FROM (SELECT opening,"
-            " closing, closing_date, sequence, told, least(opening_date, closing_date) AS first_day,"
-            " greatest(opening_date, closing_date) AS last_day FROM statements WHERE user_id = $1 AND account_id = $2"
-            " AND adds_up AND told <> '') AS stated WHERE last_day >= $3 AND first_day <= $4"
-            " ORDER BY told, opening, closing, closing_date, sequence",
+            "SELECT DISTINCT opening, closing, closing_date, sequence, is_authoritative, told, first_day, last_day FROM"
+            " (SELECT opening, closing, closing_date, sequence, is_authoritative, told,"
+            " least(opening_date, closing_date) AS first_day, greatest(opening_date, closing_date) AS last_day"
+            " FROM statements WHERE user_id = $1 AND account_id = $2 AND adds_up AND told <> '') AS stated"
+            " WHERE last_day >= $3 AND first_day <= $4"
+            " ORDER BY told, opening, closing, closing_date, sequence, is_authoritative, first_day, last_day",
             *(*self._about, first - NEIGHBOURHOOD, last + NEIGHBOURHOOD),
         )
         balances = {balance for each in stated for balance in (each.opening, each.closing)}
