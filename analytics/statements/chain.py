@@ -133,8 +133,9 @@ class StatementChain:
         while left:
             following = self._next(one, left)
             del left[following]
-            if one is None or self._step(one, following):
-                if one is not None and following.places and following.places <= inside and not _follows(one, following):
+            if one is None or not self._leads(one, following):
+                is_inside = bool(following.places) and following.places <= inside
+                if one is not None and is_inside and not _follows(one, following) and not _outlasts(following, one):
                     continue
                 stretches.append([])
                 inside = set()
@@ -150,11 +151,15 @@ class StatementChain:
         if one is not None:
             until = max(one.last + DAY, nearest.last)
             for each in (nearest, *others):
-                if each.first <= until and not self._step(one, each):
+                if each.first <= until and self._leads(one, each):
                     return each
         near = [nearest, *(each for each in others if each.first <= nearest.last)]
-        begins = (each for each in near if all(self._step(other, each) for other in near if other is not each))
+        begins = (each for each in near if not any(self._leads(other, each) for other in near if other is not each))
         return next(begins, nearest)
+
+    def _leads(self, earlier: Told, later: Told) -> bool:
+        """Whether the later one goes on where the earlier one ends."""
+        return not self._step(earlier, later) and not _outlasts(earlier, later)
 
     def _step(self, earlier: Told, later: Told) -> Decimal:
         """By how much the later one opens otherwise than it would if it went on where the earlier one ends."""
@@ -207,8 +212,17 @@ class StatementChain:
 
 
 def _contains(other: Told, one: Told) -> bool:
-    """Whether the other one told all that this one told; of two that told the same, whether the other is newer."""
+    """Whether the other one told all that this one told; of two that told the same, whether the other is newer. One
+    that outlasts the other contradicts it instead."""
+    if _outlasts(one, other):
+        return False
     return one.places < other.places or (one.places == other.places and one.arrived < other.arrived)
+
+
+def _outlasts(one: Told, other: Told) -> bool:
+    """Whether this statement begins like the other one, closes on a later day, and ends otherwise."""
+    is_alike = (one.opening, one.first) == (other.opening, other.first)
+    return is_alike and one.last > other.last and one.closing != other.closing
 
 
 def _are_apart(one: Told, other: Told, links: Links) -> bool:

@@ -57,6 +57,15 @@ def test_a_statement_goes_on_from_the_former_issue_of_the_one_before_until_it_is
     assert in_any_order([newer, next_], moved) == [("gap", 10, 10, "1")]  # nothing says that it was another one
 
 
+@pytest.mark.parametrize("places", [(1,), (0,), ()], ids=["the last", "the first", "none"])
+def test_a_statement_that_goes_on_longer_than_another_one_and_told_less_contradicts_it(places: tuple[int, ...]) -> None:
+    moved = [booking(2, "-10"), booking(3, "-2")]
+    amounts = [Decimal(10), Decimal(2)]
+    closing = str(100 - sum(amounts[each] for each in places))
+    stated = [told(1, 5, "100", "88", 0, 1), told(1, 10, "100", closing, *places)]
+    assert in_any_order(stated, moved) == [("gap", 5, 5, str(Decimal(closing) - 88))]
+
+
 def test_bookings_that_two_statements_of_a_day_told_which_another_parts_are_missing_once() -> None:
     stated = [told(3, 3, "100", "90", 0), told(3, 3, "90", "80", 1), told(3, 3, "80", "70", 0)]
     assert in_any_order(stated, [booking(3, "-10"), booking(3, "-10")]) == [("statement_differs", 3, 3, "-10")]
