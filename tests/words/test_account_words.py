@@ -15,6 +15,7 @@ from storage.annotations import portable
 from storage.annotations.word_lines import InvalidWords
 from storage.database import Transaction, put_row
 from storage.importing import derivation
+from tests.checked_commits import change
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 from tests.words.test_everything_exported import EVERYTHING, brought
@@ -261,7 +262,8 @@ def unnamed(holder: Holder, *amounts: str) -> str:
     record = AccountRecord(stable_key=f"CSV {len(before)}", currency="EUR")
     holder.bring(record, [booked(f"{day:02}", amount, "Till") for day, amount in enumerate(amounts, start=1)])
     (added,) = set(holder.account_ids()) - before
-    database.execute("UPDATE accounts SET stable_key = 'CSV' WHERE user_id = $1 AND id = $2", holder.user.id, added)
+    sql = "UPDATE accounts SET stable_key = 'CSV' WHERE user_id = $1 AND id = $2"
+    change(database, holder.user.id, sql, holder.user.id, added)
     return added
 
 
