@@ -141,9 +141,11 @@ def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[
     schema = {**SAID, "transfer_account_id": pl.String(), **{f"old_{name}": pl.String() for name in DERIVED}}
     changed = [pl.DataFrame(schema=REPORTED)]
     for condition, values in portions(session, user_id, transaction_ids):
+        # Else the rest of a long history is read, too
+        limit = f" LIMIT {len(transaction_ids)}" if transaction_ids is not None else ""
         stored = session.frame(
             f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
-            f" FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND {condition}",
+            f" FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND {condition}{limit}",
             *(user_id, *values),
             schema=schema,
         )
