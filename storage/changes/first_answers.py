@@ -26,9 +26,8 @@ import polars as pl
 from msgspec import Struct
 
 from analytics.cashflow import SUMMED, SUMS_MAX, sums_by_month
-from analytics.frames import COUNTED, frame_of
+from analytics.frames import COUNTED
 from analytics.recurring.payment import RecurringPayment, asked_until
-from analytics.refunds import by_counterpart
 from analytics.snapshot import recent_bookings
 from storage import accounts, connections
 from storage.accounts import StoredAccount
@@ -40,19 +39,13 @@ from storage.transactions import LIST_COLUMNS, Selection, number_of, spans
 
 FORM = 7  # raised when rows are written in another form
 NEWEST_MAX = 100
-DERIVED_ROWS = "derived transactions"
-"""Stands for the table of bookings where a statement only sets what is derived of them."""
-SHOWING_BOOKINGS = frozenset(("transactions", DERIVED_ROWS, "pending_transactions", "annotation_splits"))
+SHOWING_BOOKINGS = frozenset(("transactions", "pending_transactions", "annotation_splits"))
 """The tables from which bookings are read; which accounts are hidden is compared."""
 TOLD = SHOWING_BOOKINGS | {"accounts", "connections"}
 """The tables that first answers tell of, but for recurring payments."""
 CHANGING_RECURRING = frozenset(("recurring_decisions", "recurring_added", "account_sources"))
 """The tables that recurring payments are told by, beside the bookings, of whose changes the data version tells."""
 WRITING = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
-_DERIVED = "(?:type|category|detailed_category|merchant_name|own_category_id|search_text|changed_state|\\w+_rule)"
-_DERIVING = re.compile(
-    rf"UPDATE transactions SET (?:{_DERIVED} = (?:changed\.\w+|\$\d+)(?:, | (?=FROM|WHERE)))+(?:FROM|WHERE) "
-)
 
 RECENT_DAYS = timedelta(days=62)  # before the newest booking: a snapshot of today and of a month from now
 _Text = str | None
@@ -218,11 +211,7 @@ def settle(session: Session, user_id: str, *, before: int, state: int, written: 
     of_shown = {"shown": " ".join([*(each.id for each in shown), _currency_of(session, user_id, shown)])}
     if SHOWING_BOOKINGS.isdisjoint(written) and set_values(session, "first_answers", {**of_before, **of_shown}, **said):
         return
-    bookings = None
-    if SHOWING_BOOKINGS.intersection(written) == {DERIVED_ROWS}:
-        bookings = _retold(session, user_id, shown, {**of_before, **of_shown}, state)
-    if bookings is None:
-        bookings = newest_of(session, user_id, shown, has_parts=has_parts)
+    bookings = newest_of(session, user_id, shown, has_parts=has_parts)
     said |= {**of_shown, "bookings_state": state, "bookings": bookings}
     if not set_values(session, "first_answers", of_before, **said):
         put_row(session, "first_answers", ["user_id"], **{**of_before, "recurring": None, **said})
@@ -249,81 +238,39 @@ def remember(session: Session, user_id: str, state: int, found: Recurring) -> No
 def newest_of(session: Session, user_id: str, shown: Sequence[StoredAccount], *, has_parts: bool) -> bytes:
     """The newest bookings of these accounts, read from the tables, as MessagePack (Newest)."""
     ids = [account.id for account in shown]
-    rows = _newest_rows(session, user_id, ids)
+    rows = session.rows(
+        f"SELECT {LIST_COLUMNS} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
+        f" ORDER BY booking_date DESC, id DESC LIMIT {NEWEST_MAX}",
+        *(user_id, ids),
+    )
     until = rows[0]["booking_date"] if rows else date.min
     since = until - min(RECENT_DAYS, until - date.min)
+    lines = [[row[name] for name in _COLUMNS] for row in rows]
     currency = _currency_of(session, user_id, shown)
     in_currency = [account.id for account in shown if account.currency == currency]
     number = number_of(session, user_id) if len(rows) == NEWEST_MAX else len(rows)
     numbers: Counter[str] = Counter()
     sums: list[pl.DataFrame | None] = []
     recent: pl.DataFrame | None = pl.DataFrame(schema=COUNTED)
-    for days in spans(session, user_id, number):
-        bookings = _counted(session, user_id, ids, *days)
+    for first, last in spans(session, user_id, number):
+        is_whole = (first, last) == (date.min, date.max)
+        selection = Selection(ids) if is_whole else Selection(ids, date_from=first, date_to=last)
+        condition, values = selection.condition(user_id)
+        query = f"SELECT {', '.join(COUNTED)} FROM transactions WHERE {condition}"
+        bookings = session.frame(query, *values, schema=COUNTED)
         numbers.update(dict(bookings["account_id"].value_counts().iter_rows()))
         sums.append(sums_by_month(bookings, currency=currency, accounts=in_currency))
         # Of later spans it has what is recent and the first payments, which are the same in all spans together
         recent = recent_bookings(pl.concat([recent, bookings]), since) if recent is not None else None
-    recent = recent if not has_parts else None
-    return _packed_newest(rows, dict(sorted(numbers.items())), _together(sums), since, recent)
-
-
-def _retold(
-    session: Session, user_id: str, shown: Sequence[StoredAccount], told: Mapping[str, Any], state: int
-) -> bytes | None:
-    """As `newest_of` where bookings have only been derived anew: read are those since the first month of which one was,
-    all else is in the row `told`; None where that is not enough."""
-    where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(told, 1))
-    found = session.rows(f"SELECT bookings FROM first_answers WHERE {where}", *told.values())
-    known = _NEWEST.decode(found[0]["bookings"]) if found else None
-    marked = "SELECT min(booking_date) AS first FROM transactions WHERE user_id = $1 AND changed_state = $2"
-    first = session.rows(marked, user_id, state)[0]["first"]
-    if known is None or known.since is None or first is None or (known.packed_recent and first < known.since):
-        return None
-    ids, month, day = [account.id for account in shown], first.replace(day=1), pl.col("booking_date")
-    bookings = _counted(session, user_id, ids, min(month, known.since), date.max)
-    currency, recent, sums = _currency_of(session, user_id, shown), known.recent, known.sums
-    if recent is not None:
-        there, before = bookings.filter(day >= known.since), recent.filter(day < known.since)
-        if not _credited(there) <= _credited(recent):  # the first payment to somebody is not in the row
-            return None
-        recent = recent_bookings(pl.concat([there, before]), known.since)
-    in_currency = [account.id for account in shown if account.currency == currency]
-    anew = sums_by_month(bookings.filter(day >= month), currency=currency, accounts=in_currency)
-    sums = _together([anew, sums.filter(day < month)]) if sums is not None else None
-    if sums is None:
-        return None
-    return _packed_newest(_newest_rows(session, user_id, ids), known.counts, sums, known.since, recent)
-
-
-def _newest_rows(session: Session, user_id: str, ids: Sequence[str]) -> list[Row]:
-    return session.rows(
-        f"SELECT {LIST_COLUMNS} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
-        f" ORDER BY booking_date DESC, id DESC LIMIT {NEWEST_MAX}",
-        *(user_id, list(ids)),
+    return msgspec.msgpack.encode(
+        (
+            zlib.compress(msgspec.msgpack.encode([(*line[:FACTS], line[FACTS:]) for line in lines]), 1),
+            dict(sorted(numbers.items())),
+            _packed(_together(sums)),
+            since,
+            _packed(recent) if not has_parts else None,
+        )
     )
-
-
-def _counted(session: Session, user_id: str, ids: Sequence[str], first: date, last: date) -> pl.DataFrame:
-    """What figures count of the bookings of these accounts and days."""
-    is_whole = (first, last) == (date.min, date.max)
-    selection = Selection(ids) if is_whole else Selection(ids, date_from=first, date_to=last)
-    condition, values = selection.condition(user_id)
-    query = f"SELECT {', '.join(COUNTED)} FROM transactions WHERE {condition}"
-    return session.frame(query, *values, schema=COUNTED)
-
-
-def _credited(rows: pl.DataFrame) -> set[str]:
-    """The properties of everybody who sent money."""
-    return set(by_counterpart(rows.lazy().filter(pl.col("amount") > 0), "amount").pipe(frame_of)["counterpart"])
-
-
-def _packed_newest(
-    rows: Sequence[Row], counts: Mapping[str, int], sums: pl.DataFrame | None, since: date, recent: pl.DataFrame | None
-) -> bytes:
-    lines = [[row[name] for name in _COLUMNS] for row in rows]
-    packed = zlib.compress(msgspec.msgpack.encode([(*line[:FACTS], line[FACTS:]) for line in lines]), 1)
-    return msgspec.msgpack.encode((packed, counts, _packed(sums), since, _packed(recent)))
 
 
 def _currency_of(session: Session, user_id: str, shown: Sequence[StoredAccount]) -> str:
@@ -358,8 +305,6 @@ def _unpacked(packed: bytes | None) -> pl.DataFrame | None:
 
 @lru_cache(maxsize=1_000)
 def written_table(sql: str) -> str | None:
-    """The table of which a statement writes rows, or DERIVED_ROWS; None for one that only reads."""
-    if _DERIVING.match(sql) is not None:
-        return DERIVED_ROWS
+    """The table of which a statement writes rows; None for one that only reads."""
     found = WRITING.match(sql)
     return found[1] if found is not None else None

@@ -14,14 +14,12 @@ from typing import Any
 from msgspec import Struct
 
 from analytics.messages import unpack
-from storage.changes.first_answers import DERIVED_ROWS
 from storage.database import Session, add_row, as_json, set_values, state_in
 from storage.events import consent_notices
 from storage.notices import from_state, stored
 from storage.notices.ways import deliveries as letters
 from storage.webhooks import deliveries
 
-CHANGED = {"transactions", DERIVED_ROWS}
 REMEMBERED_FOR = timedelta(days=30)
 OF_A_COMMIT = 1000  # event numbers available to each state of the data
 
@@ -82,7 +80,7 @@ def _changed_transactions(
         "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"
         " FROM transactions WHERE user_id = $1 AND changed_state = $2 GROUP BY account_id ORDER BY account_id"
     )
-    for row in session.rows(marked, user_id, state) if not CHANGED.isdisjoint(written) else ():
+    for row in session.rows(marked, user_id, state) if "transactions" in written else ():
         if row["account_id"] in shown:
             accounts[row["account_id"]] = [row["added"], row["marked"] - row["added"], 0]
     gone = (

@@ -14,8 +14,6 @@ from handlers.work.cache.user_data import Need
 from storage import accounts
 from storage.changes import first_answers
 from storage.changes.first_answers import _NEWEST
-from storage.database import Transaction
-from tests.checked_commits import told
 from tests.storage.conftest import Bank, bookings
 
 
@@ -54,12 +52,12 @@ def test_who_has_no_first_answers_gets_them_with_the_first_question(bank: Bank) 
 def test_a_long_history_is_summed_up_a_few_months_at_a_time(
     size: int, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = [
+    told = [
         *("2026-11-20 | 5.00 | Anna", "2026-11-02 | -1.00 | B", "2026-10-31 | -1.005 | B", "2026-10-02 | 3.00 | Cem"),
         *("2026-06-05 | -4.00 | Cem", "2026-06-04 | -2.00 | Anna", "2026-03-03 | -8.00 | Anna"),
         *("2026-03-03 | 7.00 | B", "2026-02-02 | -9.00 | Cem", "2026-01-01 | -6.00 | Dora"),
     ]
-    bank.bring(bookings("\n".join(said)))
+    bank.bring(bookings("\n".join(told)))
     shown = accounts.of_user(bank.database, bank.user.id)
     summed: list[int] = []
 
@@ -77,46 +75,5 @@ def test_a_long_history_is_summed_up_a_few_months_at_a_time(
         assert other is not None
         assert one.equals(other)
     assert found.counts == whole.counts
-    assert sum(summed) == len(said)
-    assert max(summed) < len(said)
-
-
-TOLD = [
-    *("2026-11-20 | 5.00 | Anna", "2026-11-02 | -1.00 | B", "2026-10-31 | -1.00 | B", "2026-10-02 | 3.00 | Cem"),
-    *("2026-06-05 | -4.00 | Cem", "2026-06-04 | -2.00 | Anna", "2026-03-03 | -8.00 | Anna"),
-]
-
-
-@pytest.mark.requirement("cache.first_answers")
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("at", range(len(TOLD)))
-def test_where_bookings_are_derived_anew_only_recent_months_are_read(
-    bank: Bank, monkeypatch: pytest.MonkeyPatch, at: int, *, named: bool
-) -> None:
-    bank.bring(bookings("\n".join(TOLD)))
-    changed = bank.rows()[::-1][at]
-    summed: list[int] = []
-
-    def sums(rows: pl.DataFrame, *, currency: str, accounts: Collection[str]) -> pl.DataFrame | None:
-        summed.append(rows.height)
-        return sums_by_month(rows, currency=currency, accounts=accounts)
-
-    def derive(session: Transaction) -> None:
-        set_to = f"category = $3,{' merchant_name = $3,' if named else ''} changed_state = $4"
-        session.execute(
-            f"UPDATE transactions SET {set_to} WHERE user_id = $1 AND id = $2",
-            *(bank.user.id, changed["id"], "RENT", session.coming_state(bank.user.id)),
-        )
-        session.changes(bank.user.id)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("storage.changes.first_answers.sums_by_month", sums)
-        bank.database.atomically(derive)
-    begun = first_answers.begin(bank.database, bank.user.id, with_bookings=True)
-    assert begun is not None
-    assert begun.row is not None
-    shown = accounts.of_user(bank.database, bank.user.id)
-    wanted = first_answers.newest_of(bank.database, bank.user.id, shown, has_parts=False)
-    assert told(begun.row["bookings"]) == told(wanted)
-    is_recent, is_of_new_payer = at < 4, named and changed["amount"] > 0
-    assert (summed[-1] < len(TOLD)) is (is_recent and not is_of_new_payer)
+    assert sum(summed) == len(told)
+    assert max(summed) < len(told)
